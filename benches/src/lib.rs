@@ -1,0 +1,1 @@
+//! Holds the room's name; its content stands beside.

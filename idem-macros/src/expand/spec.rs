@@ -1,0 +1,102 @@
+//! The static description of a tool.
+//!
+//! Input: the model's `Spec`. Output: `static __IDEM_TOOL: ToolSpec = ToolSpec::new("refund", …).scope(…).key(…);`
+//! It must not know the call that uses it.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use super::private;
+use crate::duration::Length;
+use crate::model::{Described, KeySource, Naming, Param, Scope, TemplatePart, Tool};
+use crate::scope::ScopeKind;
+use crate::words::Choice;
+
+/// The static item.
+pub(super) fn tokens(tool: &Tool) -> TokenStream {
+    let private = private(tool);
+    let spec = &tool.spec;
+    let function = &spec.function;
+    let named = match &spec.naming {
+        Naming::Given(name) => Some(quote!(.named(#name))),
+        Naming::Function | Naming::Method => None,
+    };
+    let describe = spec.description.as_ref().map(|text| quote!(.describe(#text)));
+    let version = spec.version.map(|version| quote!(.version(#version)));
+    let effect = spec.effect.map(|word| setting("effect", &quote!(#private::Effect), word));
+    let counts = spec.counts.as_ref().map(|text| quote!(.counts(#text)));
+    let scope = scope(&private, &spec.scope);
+    let key = spec.key.iter().map(|source| key(&private, source));
+    let params = (!spec.params.is_empty()).then(|| {
+        let params = spec.params.iter().map(|param| described(&private, param));
+        quote!(.params(&[#(#params),*]))
+    });
+    let window = length("window", spec.window);
+    let retain = length("retain", spec.retain);
+    let lease = length("lease", spec.lease);
+    let after = spec.after_retention.map(|word| setting("after_retention", &quote!(#private::AfterRetention), word));
+    let busy = spec.on_busy.map(|word| setting("on_busy", &quote!(#private::OnBusy), word));
+    quote! {
+        static __IDEM_TOOL: #private::ToolSpec = #private::ToolSpec::new(#function, ::core::module_path!())
+            #named #describe #version #effect #counts
+            .scope(#scope)
+            .key(&[#(#key),*])
+            #params #window #retain #lease #after #busy;
+    }
+}
+
+fn setting(method: &str, of: &TokenStream, choice: Choice) -> TokenStream {
+    let method = format_ident!("{method}");
+    let variant = format_ident!("{}", choice.variant);
+    quote!(.#method(#of::#variant))
+}
+
+fn length(method: &str, length: Option<Length>) -> Option<TokenStream> {
+    let method = format_ident!("{method}");
+    length.map(|Length { seconds, nanoseconds }| quote!(.#method(#seconds, #nanoseconds)))
+}
+
+fn scope(private: &TokenStream, scope: &Scope) -> TokenStream {
+    let kind = match &scope.kind {
+        ScopeKind::Word(choice) => {
+            let variant = format_ident!("{}", choice.variant);
+            quote!(#private::ScopeKind::#variant)
+        }
+        ScopeKind::Named(name) => quote!(#private::ScopeKind::Named(#name)),
+    };
+    let paths = &scope.paths;
+    let with = (!paths.is_empty()).then(|| quote!(.with(&[#(#paths),*])));
+    quote!(#private::ScopeSpec::new(#kind) #with)
+}
+
+fn key(private: &TokenStream, source: &KeySource) -> TokenStream {
+    let source = match source {
+        KeySource::ToolCallId => quote!(ToolCallId),
+        KeySource::OperationId => quote!(OperationId),
+        KeySource::Args => quote!(Args),
+        KeySource::ArgsOf(paths) => quote!(ArgsOf(&[#(#paths),*])),
+        KeySource::Template(parts) => {
+            let parts = parts.iter().map(|part| match part {
+                TemplatePart::Text(text) => quote!(#private::TemplatePart::Text(#text)),
+                TemplatePart::Value(path) => quote!(#private::TemplatePart::Value(#path)),
+            });
+            quote!(Template(&[#(#parts),*]))
+        }
+        KeySource::All(sources) => {
+            let sources = sources.iter().map(|source| key(private, source));
+            quote!(All(&[#(#sources),*]))
+        }
+    };
+    quote!(#private::KeySource::#source)
+}
+
+fn described(private: &TokenStream, param: &Param) -> TokenStream {
+    let Param { name, mark, cfgs } = param;
+    let mark = match mark {
+        Described::Effect => quote!(Effect),
+        Described::Content => quote!(Content),
+        Described::Volatile => quote!(Volatile),
+        Described::Secret => quote!(Secret),
+    };
+    quote!(#(#cfgs)* #private::ParamSpec::new(#name, #private::Mark::#mark))
+}

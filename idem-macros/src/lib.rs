@@ -1,0 +1,64 @@
+//! The attribute `#[idempotent]`, re-exported by `idem_runtime`, where its manual stands.
+//!
+//! What it is for: one pass from words to tokens. `attribute` and `signature` read what was written, `validate` finds
+//! every mistake at once and makes a model that cannot be wrong, `expand` turns the model into one call.
+//! What it must not know: how a ledger works. It names nothing but `idem_runtime::__private` and `core`.
+
+mod attribute;
+mod duration;
+mod expand;
+mod key;
+mod marks;
+mod mistakes;
+mod model;
+mod path;
+mod pattern;
+mod scope;
+mod signature;
+#[cfg(test)]
+mod tests;
+mod text;
+mod types;
+mod validate;
+mod words;
+
+use proc_macro2::TokenStream;
+
+use crate::attribute::Attribute;
+use crate::mistakes::Mistakes;
+use crate::signature::Reading;
+
+/// Makes an async tool function safe to retry: one intended effect, however often the call is attempted.
+///
+/// The manual, with every argument and what is refused, is on the page of `idem_runtime::idempotent`.
+///
+/// `IDEM_MACROS_DEBUG=send_refund cargo build` prints what became of the tool `send_refund`.
+#[proc_macro_attribute]
+pub fn idempotent(arguments: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    expand(arguments.into(), item.into()).into()
+}
+
+/// The whole macro on tokens that also exist outside the compiler, so that tests can call it.
+fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let mut mistakes = Mistakes::new();
+    let attribute = Attribute::read(arguments, &mut mistakes);
+    let item = match signature::read(item, &mut mistakes) {
+        Reading::Function(item) => item,
+        Reading::Other(tokens) => return mistakes.beside(tokens),
+    };
+    let plain = item.unguarded();
+    let name = item.name.clone();
+    let expansion = match validate::validate(&attribute, *item, &mut mistakes) {
+        Some(tool) if mistakes.is_empty() => expand::expand(&tool),
+        _ => mistakes.beside(plain),
+    };
+    print_if_asked(&name, &expansion);
+    expansion
+}
+
+/// `IDEM_MACROS_DEBUG=name`: shows the expansion of that one tool while it compiles.
+fn print_if_asked(name: &str, expansion: &TokenStream) {
+    if std::env::var("IDEM_MACROS_DEBUG").is_ok_and(|asked| asked == name) {
+        eprintln!("{expansion}");
+    }
+}

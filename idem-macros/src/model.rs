@@ -1,0 +1,182 @@
+//! A tool that cannot be wrong: every question the expansion asks has an answer here.
+//!
+//! It must not know how the attribute was worded. Only `validate` makes one.
+
+use proc_macro2::{Group, Ident, Span, TokenStream};
+use syn::{Attribute, Expr, Member, Path, Signature, Token, Type, Visibility};
+
+use crate::duration::Length;
+use crate::scope::ScopeKind;
+use crate::signature::Parameter;
+use crate::types::TakesCall;
+use crate::words::Choice;
+
+/// One tool.
+#[derive(Debug)]
+pub(crate) struct Tool {
+    /// `::idem_runtime`, or what `crate = …` says.
+    pub(crate) runtime: TokenStream,
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    /// Every parameter has a name.
+    pub(crate) sig: Signature,
+    pub(crate) shape: Shape,
+    /// What the body gives, a `Result` under some name.
+    pub(crate) result: Type,
+    pub(crate) spec: Spec,
+    pub(crate) caller: Caller,
+    /// Without the tool call.
+    pub(crate) parameters: Vec<Parameter>,
+    /// What is told of the arguments, in order.
+    pub(crate) steps: Vec<Step>,
+    pub(crate) place: Place,
+    pub(crate) receiver: Option<Token![self]>,
+    pub(crate) validate: Option<Path>,
+    pub(crate) classify: Option<Path>,
+    pub(crate) refuse: Option<Path>,
+    /// Whether `…_outcome` stands beside it.
+    pub(crate) sibling: Sibling,
+}
+
+/// The static description of the tool.
+#[derive(Debug)]
+pub(crate) struct Spec {
+    pub(crate) function: String,
+    pub(crate) naming: Naming,
+    pub(crate) description: Option<String>,
+    pub(crate) version: Option<u32>,
+    pub(crate) effect: Option<Choice>,
+    pub(crate) counts: Option<String>,
+    pub(crate) scope: Scope,
+    pub(crate) key: Vec<KeySource>,
+    /// Sorted by name.
+    pub(crate) params: Vec<Param>,
+    pub(crate) window: Option<Length>,
+    pub(crate) retain: Option<Length>,
+    pub(crate) lease: Option<Length>,
+    pub(crate) after_retention: Option<Choice>,
+    pub(crate) on_busy: Option<Choice>,
+}
+
+/// Where the tool's name in the ledger comes from.
+#[derive(Debug)]
+pub(crate) enum Naming {
+    /// Module and function.
+    Function,
+    /// Module, type and method.
+    Method,
+    /// `name = "…"`.
+    Given(String),
+}
+
+/// Where two calls can be the same operation.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    pub(crate) kind: ScopeKind,
+    pub(crate) paths: Vec<String>,
+}
+
+/// What makes two calls the same operation.
+#[derive(Debug)]
+pub(crate) enum KeySource {
+    ToolCallId,
+    OperationId,
+    Args,
+    ArgsOf(Vec<String>),
+    Template(Vec<TemplatePart>),
+    All(Vec<KeySource>),
+}
+
+/// A part of a template.
+#[derive(Debug)]
+pub(crate) enum TemplatePart {
+    Text(String),
+    Value(String),
+}
+
+/// A described parameter.
+#[derive(Debug)]
+pub(crate) struct Param {
+    pub(crate) name: String,
+    pub(crate) mark: Described,
+    pub(crate) cfgs: Vec<Attribute>,
+}
+
+/// How a parameter is marked in the description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Described {
+    Effect,
+    Content,
+    Volatile,
+    Secret,
+}
+
+/// Who asks.
+#[derive(Debug)]
+pub(crate) enum Caller {
+    Parameter { parameter: Box<Parameter>, takes: TakesCall },
+    Expression(Box<Expr>),
+    Current,
+}
+
+/// One statement about the arguments.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) cfgs: Vec<Attribute>,
+    pub(crate) value: Value,
+    pub(crate) tells: Tells,
+}
+
+/// What a step tells of its value.
+#[derive(Debug)]
+pub(crate) enum Tells {
+    Effect,
+    EffectWithout(Vec<String>),
+    Content,
+    Part,
+    /// Nothing: the compiler checks that the path exists.
+    Exists,
+}
+
+/// A parameter, or a path below one.
+#[derive(Debug)]
+pub(crate) struct Value {
+    /// Its name in the ledger.
+    pub(crate) name: String,
+    pub(crate) root: Root,
+    pub(crate) fields: Vec<Member>,
+    pub(crate) span: Span,
+}
+
+/// Where a path begins.
+#[derive(Debug)]
+pub(crate) enum Root {
+    Receiver(Token![self]),
+    Parameter(Ident),
+}
+
+/// Whether the body may outlive its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Detached,
+    InPlace,
+}
+
+/// How the function is written.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    /// `async fn`.
+    Async { body: Group },
+    /// What `#[async_trait]` and `#[tool]` make of it: `Box::pin(async move { … })`.
+    Boxed { pin: TokenStream, body: Group },
+}
+
+/// The function that answers with the whole outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sibling {
+    None,
+    Free,
+    Method,
+    /// In an impl block, without a receiver.
+    Associated,
+}

@@ -1,0 +1,121 @@
+//! The arguments that describe the tool: name, version, effect, times.
+//!
+//! It must not know scope, key and parameters.
+
+use syn::{Expr, ExprLit, Lit, Meta};
+
+use crate::attribute::{Attribute, example};
+use crate::duration::{self, Length};
+use crate::mistakes::Mistakes;
+use crate::model::{KeySource, Naming, Param, Scope, Spec};
+use crate::signature::Item;
+use crate::words::{AFTER_RETENTION, Choice, EFFECTS, ON_BUSY};
+
+/// The settings as they go into the description; `None` where the runtime's default holds.
+#[derive(Debug)]
+pub(super) struct Settings {
+    name: Option<String>,
+    version: Option<u32>,
+    effect: Option<Choice>,
+    counts: Option<String>,
+    window: Option<Length>,
+    retain: Option<Length>,
+    lease: Option<Length>,
+    after_retention: Option<Choice>,
+    on_busy: Option<Choice>,
+}
+
+/// Reads and checks all of them.
+pub(super) fn read(attribute: &Attribute, mistakes: &mut Mistakes) -> Option<Settings> {
+    let before = mistakes.count();
+    let settings = Settings {
+        name: attribute.wording("name", mistakes),
+        version: attribute.number("version", mistakes).filter(|version| *version != 1),
+        effect: unless_default(attribute.choice("effect", EFFECTS, mistakes), EFFECTS),
+        counts: attribute.wording("counts", mistakes),
+        window: length(attribute, "window", mistakes),
+        retain: length(attribute, "retain", mistakes),
+        lease: length(attribute, "lease", mistakes),
+        after_retention: unless_default(
+            attribute.choice("after_retention", AFTER_RETENTION, mistakes),
+            AFTER_RETENTION,
+        ),
+        on_busy: unless_default(attribute.choice("on_busy", ON_BUSY, mistakes), ON_BUSY),
+    };
+    if let (Some(text), true) = (attribute.find("effect"), settings.effect.is_some_and(|effect| effect.word == "read"))
+    {
+        mistakes.on(
+            &text.value,
+            "a tool that only reads needs no guard: it has no effect that could be repeated",
+            "remove `#[idempotent(…)]`, or write `effect = \"audited_read\"` when the reading itself counts",
+        );
+    }
+    if let (Some(window), Some(retain), Some(text)) = (settings.window, settings.retain, attribute.find("window"))
+        && window > retain
+    {
+        mistakes.on(
+            &text.value,
+            "`window` is longer than `retain`: what is no longer kept cannot be recognised",
+            "write a `window` of at most `retain`",
+        );
+    }
+    (mistakes.count() == before).then_some(settings)
+}
+
+/// The first of a table is what holds without a word.
+fn unless_default(choice: Option<Choice>, choices: &[Choice]) -> Option<Choice> {
+    choice.filter(|choice| *choice != choices[0])
+}
+
+fn length(attribute: &Attribute, name: &str, mistakes: &mut Mistakes) -> Option<Length> {
+    let text = attribute.text(name, mistakes)?;
+    duration::read(&text)
+        .map_err(|message| mistakes.at(text.span(), message, format!("write `{}`", example(name))))
+        .ok()
+}
+
+impl Settings {
+    /// The whole description.
+    pub(super) fn into_spec(self, item: &Item, scope: Scope, key: Vec<KeySource>, params: Vec<Param>) -> Spec {
+        let naming = match (self.name, &item.receiver) {
+            (Some(name), _) => Naming::Given(name),
+            (None, Some(_)) => Naming::Method,
+            (None, None) => Naming::Function,
+        };
+        Spec {
+            function: item.name.clone(),
+            naming,
+            description: description(item),
+            version: self.version,
+            effect: self.effect,
+            counts: self.counts,
+            scope,
+            key,
+            params,
+            window: self.window,
+            retain: self.retain,
+            lease: self.lease,
+            after_retention: self.after_retention,
+            on_busy: self.on_busy,
+        }
+    }
+}
+
+/// The doc comment, as text.
+fn description(item: &Item) -> Option<String> {
+    let lines: Vec<String> = item
+        .attrs
+        .iter()
+        .filter(|attr| attr.path().is_ident("doc"))
+        .filter_map(|attr| match &attr.meta {
+            Meta::NameValue(pair) => match &pair.value {
+                Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+                _ => None,
+            },
+            _ => None,
+        })
+        .map(|line| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned())
+        .collect();
+    let text = lines.join("\n").trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}

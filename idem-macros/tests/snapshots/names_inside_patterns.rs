@@ -1,0 +1,101 @@
+//! What `#[idempotent]` makes of the case `names_inside_patterns` in src/tests/expansion.rs; `IDEM_BLESS=1` writes it anew.
+
+async fn act(
+    __idem_arg0: Parameters<Refund>,
+    __idem_arg1: (u8, u8),
+    __idem_arg2: P,
+) -> Result<u8, E> {
+    static __IDEM_TOOL: ::idem_runtime::__private::ToolSpec = ::idem_runtime::__private::ToolSpec::new(
+            "act",
+            ::core::module_path!(),
+        )
+        .scope(
+            ::idem_runtime::__private::ScopeSpec::new(
+                ::idem_runtime::__private::ScopeKind::Tenant,
+            ),
+        )
+        .key(
+            &[
+                ::idem_runtime::__private::KeySource::Template(
+                    &[
+                        ::idem_runtime::__private::TemplatePart::Value(
+                            "refund.order_id",
+                        ),
+                        ::idem_runtime::__private::TemplatePart::Text("-"),
+                        ::idem_runtime::__private::TemplatePart::Value("d"),
+                    ],
+                ),
+                ::idem_runtime::__private::KeySource::ArgsOf(&["b", "arg2.region"]),
+            ],
+        )
+        .params(
+            &[
+                ::idem_runtime::__private::ParamSpec::new(
+                    "arg0",
+                    ::idem_runtime::__private::Mark::Effect,
+                ),
+                ::idem_runtime::__private::ParamSpec::new(
+                    "arg1",
+                    ::idem_runtime::__private::Mark::Effect,
+                ),
+                ::idem_runtime::__private::ParamSpec::new(
+                    "arg2",
+                    ::idem_runtime::__private::Mark::Effect,
+                ),
+            ],
+        );
+    ::idem_runtime::__private::Guard::new(
+            &__IDEM_TOOL,
+            ::idem_runtime::__private::current(),
+            {
+                let mut __idem_args = ::idem_runtime::__private::Arguments::new();
+                __idem_args.effect_without("arg0", &__idem_arg0, &["note", "token"]);
+                __idem_args.effect("arg1", &__idem_arg1);
+                __idem_args.effect("arg2", &__idem_arg2);
+                __idem_args.content("refund.note", &__idem_arg0.0.note);
+                let _ = &__idem_arg0.0.token;
+                __idem_args.part("refund.order_id", &__idem_arg0.0.order_id);
+                __idem_args.part("d", &__idem_arg2.c.0);
+                __idem_args.part("b", &__idem_arg1.0);
+                __idem_args.part("arg2.region", &__idem_arg2.region);
+                __idem_args
+            },
+        )
+        .detached(
+            ::idem_runtime::__private::policy!(Result < u8, E >),
+            move |__idem_call| async move {
+                #[allow(
+                    unreachable_code,
+                    clippy::all,
+                    clippy::pedantic,
+                    reason = "only its type is wanted"
+                )]
+                if false {
+                    let __idem_never: Result<u8, E> = loop {};
+                    return __idem_never;
+                }
+                let Parameters(refund) = __idem_arg0;
+                let (b, ..) = __idem_arg1;
+                let P { c: (d, _), .. } = __idem_arg2;
+                { go(refund).await }
+            },
+        )
+        .await
+}
+/// What happened, and why: the structured answer of `act`.
+#[allow(
+    dead_code,
+    deprecated,
+    clippy::all,
+    clippy::pedantic,
+    reason = "written by `#[idempotent]`"
+)]
+async fn act_outcome(
+    __idem_arg0: Parameters<Refund>,
+    __idem_arg1: (u8, u8),
+    __idem_arg2: P,
+) -> ::idem_runtime::__private::Outcome<
+    <Result<u8, E> as ::idem_runtime::__private::IsResult>::Ok,
+> {
+    ::idem_runtime::__private::outcome(act(__idem_arg0, __idem_arg1, __idem_arg2)).await
+}

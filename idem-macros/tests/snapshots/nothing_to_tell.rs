@@ -1,0 +1,49 @@
+//! What `#[idempotent]` makes of the case `nothing_to_tell` in src/tests/expansion.rs; `IDEM_BLESS=1` writes it anew.
+
+async fn act() -> Result<u8, E> {
+    static __IDEM_TOOL: ::idem_runtime::__private::ToolSpec = ::idem_runtime::__private::ToolSpec::new(
+            "act",
+            ::core::module_path!(),
+        )
+        .scope(
+            ::idem_runtime::__private::ScopeSpec::new(
+                ::idem_runtime::__private::ScopeKind::Tenant,
+            ),
+        )
+        .key(&[::idem_runtime::__private::KeySource::ToolCallId]);
+    ::idem_runtime::__private::Guard::new(
+            &__IDEM_TOOL,
+            ::idem_runtime::__private::current(),
+            ::idem_runtime::__private::Arguments::new(),
+        )
+        .detached(
+            ::idem_runtime::__private::policy!(Result < u8, E >),
+            move |__idem_call| async move {
+                #[allow(
+                    unreachable_code,
+                    clippy::all,
+                    clippy::pedantic,
+                    reason = "only its type is wanted"
+                )]
+                if false {
+                    let __idem_never: Result<u8, E> = loop {};
+                    return __idem_never;
+                }
+                { go().await }
+            },
+        )
+        .await
+}
+/// What happened, and why: the structured answer of `act`.
+#[allow(
+    dead_code,
+    deprecated,
+    clippy::all,
+    clippy::pedantic,
+    reason = "written by `#[idempotent]`"
+)]
+async fn act_outcome() -> ::idem_runtime::__private::Outcome<
+    <Result<u8, E> as ::idem_runtime::__private::IsResult>::Ok,
+> {
+    ::idem_runtime::__private::outcome(act()).await
+}

@@ -1,0 +1,92 @@
+//! The user's body, run under its lease.
+//!
+//! Must not know why it may run or who asked. What it guarantees: the body starts only under a lease that is
+//! young enough, and its end is recorded before anybody is told.
+
+use std::{panic, sync::Arc};
+
+use tokio::{runtime::Handle, task::JoinError};
+
+use crate::{
+    ledger::{End, Holding, LedgerError, Settled, Stored},
+    outcome::Held,
+};
+
+/// How a body ended.
+#[derive(Debug)]
+pub(crate) enum Ran<R> {
+    /// It came to its end, and this is what the ledger holds.
+    Ended { output: R, end: Ended },
+    /// It was not started: too much of the lease had passed.
+    TooLate,
+    /// Its runtime was shut down under it.
+    Lost,
+}
+
+/// What the ledger was told of a body's end, and what it made of it.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) settled: Result<Settled, LedgerError>,
+    pub(crate) stored: Option<Stored>,
+    pub(crate) reference: Option<Arc<str>>,
+    pub(crate) held: Held,
+}
+
+/// Runs `body` here; dropping this future drops the body, which the ledger learns at once.
+pub(crate) async fn in_place<R>(
+    mut holding: Holding,
+    body: impl Future<Output = R>,
+    end_of: impl FnOnce(&R) -> (End, Held),
+) -> Ran<R> {
+    if holding.start().is_err() {
+        return Ran::TooLate;
+    }
+    let output = body.await;
+    let (end, held) = end_of(&output);
+    let (stored, reference) = (end.stored.clone(), end.reference.clone());
+    let settled = holding.settle(end).await;
+    Ran::Ended { output, end: Ended { settled, stored, reference, held } }
+}
+
+/// Runs `body` as a task of its own: whoever asked may vanish, the effect and its record complete.
+pub(crate) async fn detached<R>(
+    holding: Holding,
+    body: impl Future<Output = R> + Send + 'static,
+    end_of: impl FnOnce(&R) -> (End, Held) + Send + 'static,
+) -> Ran<R>
+where
+    R: Send + 'static,
+{
+    match Handle::try_current() {
+        // Without a runtime there is nothing to hand the body to.
+        Err(_) => in_place(holding, body, end_of).await,
+        Ok(runtime) => match runtime.spawn(in_place(holding, body, end_of)).await {
+            Ok(ran) => ran,
+            Err(error) => lost(error),
+        },
+    }
+}
+
+fn lost<R>(error: JoinError) -> Ran<R> {
+    match error.try_into_panic() {
+        Ok(payload) => panic::resume_unwind(payload),
+        Err(_) => Ran::Lost,
+    }
+}
+
+/// What a body told about its effect while it ran.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    reference: std::sync::Mutex<Option<Arc<str>>>,
+}
+
+impl Heard {
+    /// The provider's id of the effect; the last one counts.
+    pub(crate) fn reference(&self, reference: &str) {
+        *self.reference.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(reference.into());
+    }
+
+    pub(crate) fn take(&self) -> Option<Arc<str>> {
+        self.reference.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+    }
+}

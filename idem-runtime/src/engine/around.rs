@@ -1,0 +1,113 @@
+//! What stands around a call in its task: the call itself where no parameter carries it, and who wants to hear more
+//! than a `Result`.
+
+use std::cell::RefCell;
+
+use super::tool_call::{Attempt, ToolCall};
+use crate::{
+    call::AttemptRecord,
+    outcome::{Outcome, Refusal, RefusalKind, Success, Told},
+};
+
+tokio::task_local! {
+    static CALL: ToolCall;
+    static ATTEMPT: Attempt;
+    static LISTENER: RefCell<Listener>;
+}
+
+/// What somebody wants to hear about the next guarded call of this task.
+#[derive(Debug)]
+enum Listener {
+    /// How it ended.
+    Outcome(Option<Heard>),
+    /// Its record; it is not to be carried out.
+    Prepare(Option<Result<AttemptRecord, Refusal>>),
+    /// Nothing: it is a call inside the one that was meant.
+    Deaf,
+}
+
+/// What a guarded call told its listener.
+#[derive(Debug)]
+pub(super) enum Heard {
+    Success(Told),
+    Refusal(Refusal),
+}
+
+/// Runs `future` with `call` for every guarded tool in it that is not handed a call of its own.
+pub async fn scope<F: Future>(call: ToolCall, future: F) -> F::Output {
+    CALL.scope(call, future).await
+}
+
+pub(super) fn call() -> Option<ToolCall> {
+    CALL.try_with(Clone::clone).ok()
+}
+
+pub(super) fn attempt() -> Option<Attempt> {
+    ATTEMPT.try_with(Clone::clone).ok()
+}
+
+/// Runs a body as its attempt.
+pub(super) async fn body<F: Future>(attempt: Attempt, body: F) -> F::Output {
+    let call = (*attempt).clone();
+    CALL.scope(call, ATTEMPT.scope(attempt, unheard(body))).await
+}
+
+/// Runs what belongs to a guarded call: guarded calls inside it are not the one that was meant.
+pub(super) async fn unheard<F: Future>(inside: F) -> F::Output {
+    LISTENER.scope(RefCell::new(Listener::Deaf), inside).await
+}
+
+/// What happened in a guarded call, and why: `outcome(billing.send_refund(&call, …)).await`.
+///
+/// For methods of trait impls, which can have no `…_outcome` beside them. The future must be that of one call of a
+/// guarded tool.
+pub async fn outcome<T, E>(call: impl Future<Output = Result<T, E>>) -> Outcome<T> {
+    let (result, heard) = listening(Listener::Outcome(None), call).await;
+    let unheard = || Refusal::new(RefusalKind::Invalid).because("the future called no guarded tool");
+    match (result, heard) {
+        (Ok(value), Listener::Outcome(Some(Heard::Success(told)))) => Outcome::Succeeded(Success { value, told }),
+        (Err(_), Listener::Outcome(Some(Heard::Refusal(refusal)))) => Outcome::Refused(refusal),
+        _ => Outcome::Refused(unheard()),
+    }
+}
+
+/// The record that a call's retries would carry, before its first dispatch: nothing is reserved, nothing is run.
+///
+/// # Errors
+/// The [`Refusal`] that the call would get because it is incomplete, malformed or in conflict.
+pub async fn prepare<T, E>(call: impl Future<Output = Result<T, E>>) -> Result<AttemptRecord, Refusal> {
+    match listening(Listener::Prepare(None), call).await {
+        (_, Listener::Prepare(Some(prepared))) => prepared,
+        _ => Err(Refusal::new(RefusalKind::Invalid).because("the future called no guarded tool")),
+    }
+}
+
+async fn listening<F: Future>(listener: Listener, call: F) -> (F::Output, Listener) {
+    LISTENER
+        .scope(RefCell::new(listener), async {
+            let output = call.await;
+            let heard = LISTENER.with(|listener| listener.replace(Listener::Deaf));
+            (output, heard)
+        })
+        .await
+}
+
+/// Whether this call is only to be prepared.
+pub(super) fn only_prepares() -> bool {
+    LISTENER.try_with(|listener| matches!(*listener.borrow(), Listener::Prepare(None))).unwrap_or(false)
+}
+
+pub(super) fn tell_prepared(prepared: Result<AttemptRecord, Refusal>) {
+    // Nobody listens: then nobody asked.
+    let _ = LISTENER.try_with(|listener| *listener.borrow_mut() = Listener::Prepare(Some(prepared)));
+}
+
+/// Tells the listener, if there is one. The first guarded call is the one that was meant.
+pub(super) fn tell(heard: impl FnOnce() -> Heard) {
+    let _ = LISTENER.try_with(|listener| {
+        let mut listener = listener.borrow_mut();
+        if matches!(*listener, Listener::Outcome(None)) {
+            *listener = Listener::Outcome(Some(heard()));
+        }
+    });
+}

@@ -1,0 +1,184 @@
+//! How results and errors of tools are stored and read again.
+//!
+//! A result has to be serde's. An error is stored as JSON where it can be, and in words otherwise; which of the two
+//! is decided where the attribute stands, by what the error type implements.
+
+use std::{error::Error, fmt, marker::PhantomData};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    ledger::{Stored, StoredKind},
+    outcome::{ErrorClass, Refusal},
+};
+
+/// What a tool returns.
+#[diagnostic::on_unimplemented(
+    message = "an idempotent tool must return a `Result`",
+    label = "this is not a `Result`",
+    note = "its error type has to take a `Refusal`: `impl From<idem_runtime::Refusal>`, or `refuse = path`"
+)]
+pub trait IsResult {
+    /// What it gives.
+    type Ok;
+    /// How it fails.
+    type Err;
+
+    /// The result itself.
+    fn into_result(self) -> Result<Self::Ok, Self::Err>;
+
+    /// The result, looked at.
+    fn as_result(&self) -> Result<&Self::Ok, &Self::Err>;
+
+    /// The return value for a result.
+    fn from_result(result: Result<Self::Ok, Self::Err>) -> Self;
+}
+
+impl<T, E> IsResult for Result<T, E> {
+    type Ok = T;
+    type Err = E;
+
+    fn into_result(self) -> Self {
+        self
+    }
+
+    fn as_result(&self) -> Result<&T, &E> {
+        self.as_ref()
+    }
+
+    fn from_result(result: Self) -> Self {
+        result
+    }
+}
+
+/// What a tool declares about its errors.
+#[derive(Debug)]
+pub struct Policy<R: IsResult> {
+    pub(super) refuse: fn(Refusal) -> R::Err,
+    pub(super) classify: fn(&R::Err) -> ErrorClass,
+    pub(super) errors: ErrorCodec<R::Err>,
+}
+
+impl<R: IsResult> Clone for Policy<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: IsResult> Copy for Policy<R> {}
+
+impl<R: IsResult> Policy<R> {
+    /// A policy of these parts.
+    pub fn new(refuse: fn(Refusal) -> R::Err, classify: fn(&R::Err) -> ErrorClass, errors: ErrorCodec<R::Err>) -> Self {
+        Self { refuse, classify, errors }
+    }
+}
+
+/// An error proves nothing unless its tool says otherwise.
+pub fn unclassified<E>(_: &E) -> ErrorClass {
+    ErrorClass::Unknown
+}
+
+/// How errors of one type are stored.
+#[derive(Debug)]
+pub struct ErrorCodec<E> {
+    pub(super) write: fn(&E) -> Stored,
+    pub(super) read: fn(&[u8]) -> Option<E>,
+}
+
+impl<E> Clone for ErrorCodec<E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for ErrorCodec<E> {}
+
+/// Finds out how errors of a type can be stored: `(&&&Probe::<E>::new()).codec()`, by method lookup.
+#[derive(Debug)]
+pub struct Probe<E>(PhantomData<fn() -> E>);
+
+impl<E> Probe<E> {
+    /// A probe for `E`.
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<E> Default for Probe<E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Errors that serde can write and read: replayed as they were.
+pub trait SerdeError<E> {
+    /// The codec.
+    fn codec(&self) -> ErrorCodec<E>;
+}
+
+impl<E: Serialize + DeserializeOwned + fmt::Display> SerdeError<E> for &&Probe<E> {
+    fn codec(&self) -> ErrorCodec<E> {
+        ErrorCodec {
+            write: |error| match serde_json::to_vec(error) {
+                Ok(json) => Stored { kind: StoredKind::Error, bytes: json.into() },
+                Err(_) => in_words(error),
+            },
+            read: |json| serde_json::from_slice(json).ok(),
+        }
+    }
+}
+
+/// Every other error that has words: replayed in words.
+pub trait TextError<E> {
+    /// The codec.
+    fn codec(&self) -> ErrorCodec<E>;
+}
+
+impl<E: fmt::Display> TextError<E> for &Probe<E> {
+    fn codec(&self) -> ErrorCodec<E> {
+        ErrorCodec { write: in_words, read: |_| None }
+    }
+}
+
+/// An error without words: what is known is its type.
+pub trait MuteError<E> {
+    /// The codec.
+    fn codec(&self) -> ErrorCodec<E>;
+}
+
+impl<E> MuteError<E> for Probe<E> {
+    fn codec(&self) -> ErrorCodec<E> {
+        let write = |_: &E| {
+            let words = format!("an error of type {}", std::any::type_name::<E>());
+            Stored { kind: StoredKind::Text, bytes: words.into_bytes().into() }
+        };
+        ErrorCodec { write, read: |_| None }
+    }
+}
+
+/// How much of an error's words is stored.
+const WORDS_BYTES_MAX: usize = 4 * 1024;
+
+fn in_words<E: fmt::Display>(error: &E) -> Stored {
+    let mut words = error.to_string();
+    if words.len() > WORDS_BYTES_MAX {
+        let end = words.floor_char_boundary(WORDS_BYTES_MAX);
+        words.truncate(end);
+    }
+    Stored { kind: StoredKind::Text, bytes: words.into_bytes().into() }
+}
+
+/// A result as it is stored, or why it cannot be.
+pub(super) fn write<T: Serialize>(value: &T, bytes_max: usize) -> Result<Stored, String> {
+    match serde_json::to_vec(value) {
+        Ok(json) if json.len() <= bytes_max => Ok(Stored { kind: StoredKind::Value, bytes: json.into() }),
+        Ok(json) => Err(format!("it has {} bytes as JSON, at most {bytes_max} are stored", json.len())),
+        Err(error) => Err(format!("it cannot be written as JSON: {error}")),
+    }
+}
+
+/// A stored result.
+pub(super) fn read<T: DeserializeOwned>(stored: &Stored) -> Result<T, Box<dyn Error + Send + Sync>> {
+    serde_json::from_slice(&stored.bytes).map_err(Into::into)
+}

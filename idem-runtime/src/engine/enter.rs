@@ -1,0 +1,315 @@
+//! How a call enters: it runs, is answered from a record, waits, or is refused.
+
+use std::{sync::Arc, time::Duration};
+
+use super::asked::Asked;
+use crate::{
+    clock::Timestamp,
+    identity::Source,
+    ledger::{
+        Answer, Busy, Conflict, ConflictKind, Decision, Find, Grant, Holding, LedgerError, Match, Record, Reserve,
+        Settled, State, Stored, StoredKind, Taken, Tally, decide, reworded,
+    },
+    outcome::{Held, Refusal, RefusalKind, Replay, Told},
+    tool::OnBusy,
+};
+
+/// How a call goes on.
+#[derive(Debug)]
+pub(crate) enum Entered {
+    /// It owns the next attempt.
+    Run(Box<Holding>),
+    /// A finished operation's stored outcome.
+    Replay(Box<Replayed>),
+    /// There is nothing to run and nothing to give.
+    Refused(Refusal),
+}
+
+/// A stored outcome, not yet decoded.
+#[derive(Debug)]
+pub(crate) struct Replayed {
+    pub(crate) state: State,
+    pub(crate) stored: Option<Stored>,
+    pub(crate) told: Told,
+}
+
+/// How often another process's attempt is looked at: at first, and at most.
+const POLL_FIRST: Duration = Duration::from_millis(5);
+const POLL_MAX: Duration = Duration::from_millis(500);
+
+/// What a duplicate is told to wait at least, and at most.
+const RETRY_AFTER_MIN: Duration = Duration::from_secs(1);
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
+
+impl Asked {
+    /// What is already known: a finished operation's answer, or a conflict. `None` when the ledger has to be asked
+    /// for an attempt.
+    pub(crate) async fn look(&self) -> Option<Entered> {
+        let now = self.engine.clock.now();
+        if let Some(matches) = self.engine.cache.find(&self.reserve.identities)
+            && let Some(entered) = self.from_matches(&matches, now)
+        {
+            return Some(entered);
+        }
+        let matches = match self.read().await {
+            Ok(matches) => matches,
+            Err(error) => return Some(Entered::Refused(unavailable(error))),
+        };
+        self.from_matches(&matches, now)
+    }
+
+    async fn read(&self) -> Result<Vec<Option<Match>>, LedgerError> {
+        let find = Find {
+            tenant: &self.reserve.tenant,
+            scope: &self.reserve.scope.digest,
+            identities: &self.reserve.identities,
+        };
+        Ok(self.engine.ledger.reader().find(find).await?)
+    }
+
+    /// Answers that need no change of the ledger.
+    fn from_matches(&self, matches: &[Option<Match>], now: Timestamp) -> Option<Entered> {
+        match decide(&self.reserve, matches, now) {
+            Decision::Answer(answer) if answer.record.state == State::InProgress => None,
+            Decision::Answer(answer) => Some(self.answered(answer)),
+            Decision::Refuse(conflict) => Some(Entered::Refused(self.refused(conflict))),
+            Decision::Create { .. } | Decision::Reopen(_) | Decision::EndLease(_) => None,
+        }
+    }
+
+    /// The generations that a first dispatch would have, for a record made in advance.
+    pub(crate) async fn prepared(&self) -> Result<crate::call::AttemptRecord, Refusal> {
+        let matches = self.read().await.map_err(unavailable)?;
+        let (operation, generations) = match decide(&self.reserve, &matches, self.engine.clock.now()) {
+            Decision::Create { operation, generations } => (operation, generations),
+            Decision::Reopen(answer) | Decision::EndLease(answer) | Decision::Answer(answer) => {
+                (answer.record.operation, answer.generations)
+            }
+            Decision::Refuse(conflict) => return Err(self.refused(conflict)),
+        };
+        Ok(self.record(operation, &generations))
+    }
+
+    /// Asks the ledger for an attempt, and waits for another one as long as the call may.
+    pub(crate) async fn enter(&self) -> Entered {
+        let busy = match self.spec.when_busy() {
+            OnBusy::Wait => Busy::Park,
+            OnBusy::Tell => Busy::Tell,
+        };
+        let mut pause = POLL_FIRST;
+        loop {
+            let left = self.deadline.since(self.engine.clock.now());
+            let reserved = self.engine.ledger.reserve(Arc::clone(&self.reserve), busy);
+            let taken = match tokio::time::timeout(left, reserved).await {
+                Ok(Ok(taken)) => taken,
+                Ok(Err(error)) => return Entered::Refused(unavailable(error)),
+                Err(_) => return self.out_of_time().await,
+            };
+            match taken {
+                Taken::Holding(holding) => return Entered::Run(holding),
+                Taken::Refused(conflict) => return Entered::Refused(self.refused(conflict)),
+                Taken::Found(answer) if answer.record.state == State::InProgress => {
+                    // Another process's attempt: look again, ever less often.
+                    let left = self.deadline.since(self.engine.clock.now());
+                    if busy == Busy::Tell || left <= pause {
+                        return Entered::Refused(self.in_progress(&answer.record));
+                    }
+                    if let Some(entered) = self.watch(&mut pause).await {
+                        return entered;
+                    }
+                }
+                Taken::Found(answer) => return self.answered(answer),
+            }
+        }
+    }
+
+    /// Waits for another process's attempt by reading; `None` when the ledger has to be asked again.
+    async fn watch(&self, pause: &mut Duration) -> Option<Entered> {
+        loop {
+            let now = self.engine.clock.now();
+            let left = self.deadline.since(now);
+            if left <= *pause {
+                return Some(self.out_of_time().await);
+            }
+            tokio::time::sleep(*pause).await;
+            *pause = (*pause * 2).min(POLL_MAX);
+            let matches = match self.read().await {
+                Ok(matches) => matches,
+                Err(error) => return Some(Entered::Refused(unavailable(error))),
+            };
+            let now = self.engine.clock.now();
+            match decide(&self.reserve, &matches, now) {
+                Decision::Answer(answer) if answer.record.state == State::InProgress => {}
+                Decision::Answer(answer) => return Some(self.answered(answer)),
+                Decision::Refuse(conflict) => {
+                    return Some(Entered::Refused(self.refused(conflict)));
+                }
+                Decision::Create { .. } | Decision::Reopen(_) | Decision::EndLease(_) => {
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// The deadline came while the call waited: says for what.
+    async fn out_of_time(&self) -> Entered {
+        let now = self.engine.clock.now();
+        match self.read().await.map(|matches| decide(&self.reserve, &matches, now)) {
+            Ok(Decision::Answer(answer) | Decision::EndLease(answer)) if answer.record.state == State::InProgress => {
+                Entered::Refused(self.in_progress(&answer.record))
+            }
+            Ok(Decision::Answer(answer)) => self.answered(answer),
+            _ => {
+                let why = "the ledger did not answer before the call's deadline";
+                Entered::Refused(Refusal::new(RefusalKind::LedgerUnavailable).because(why))
+            }
+        }
+    }
+
+    fn in_progress(&self, record: &Record) -> Refusal {
+        // The longer it has been running, the longer it is likely to.
+        let running = self.engine.clock.now().since(record.reserved_at);
+        let retry_after = running.clamp(RETRY_AFTER_MIN, RETRY_AFTER_MAX);
+        Refusal::new(RefusalKind::InProgress { retry_after }).of(record.operation).first_at(record.reserved_at)
+    }
+
+    fn answered(&self, answer: Answer) -> Entered {
+        let record = &answer.record;
+        let refusal = |kind| Refusal::new(kind).of(record.operation).first_at(record.reserved_at);
+        self.tally(record.row, 1, Vec::new(), &answer);
+        match record.state {
+            State::Succeeded | State::FailedFinal if answer.retention_ended => {
+                Entered::Refused(refusal(RefusalKind::RetentionEnded))
+            }
+            State::Succeeded | State::FailedFinal => {
+                self.remember(record, &answer.generations);
+                Entered::Replay(Box::new(self.replayed(&answer)))
+            }
+            State::InProgress => Entered::Refused(self.in_progress(record)),
+            State::OutcomeUnknown => Entered::Refused(refusal(RefusalKind::Unknown)),
+            State::FailedRetryable => Entered::Refused(refusal(RefusalKind::FailedRetryable)),
+        }
+    }
+
+    fn replayed(&self, answer: &Answer) -> Replayed {
+        let record = &answer.record;
+        let replay = Replay { by: answer.by.name(), reworded: reworded(record, &self.reserve.content) };
+        Replayed {
+            state: record.state,
+            stored: record.stored.clone(),
+            told: Told {
+                operation: record.operation,
+                first_at: record.reserved_at,
+                attempt: record.attempt,
+                replay: Some(replay),
+                reference: record.reference.clone(),
+                held: Held::Result,
+                record: Arc::new(self.record(record.operation, &answer.generations)),
+            },
+        }
+    }
+
+    fn refused(&self, conflict: Conflict) -> Refusal {
+        let Conflict { kind, row, operation, by, .. } = conflict;
+        let parameters = match &kind {
+            ConflictKind::Drift { parameters } => parameters.clone(),
+            _ => Vec::new(),
+        };
+        self.engine.ledger.tally(Tally {
+            tenant: self.reserve.tenant.clone(),
+            scope: self.reserve.scope.digest,
+            row,
+            replays: 0,
+            drifts: 1,
+            parameters,
+            aliases: Vec::new(),
+        });
+        tracing::warn!(%operation, by = by.name(), ?kind, "a call does not fit the operation that it names");
+        let kind = match kind {
+            ConflictKind::Drift { parameters } => {
+                RefusalKind::Drift { parameters, suspect_id: by == Source::ToolCallId && self.bare_id }
+            }
+            ConflictKind::ContractChanged { recorded, current } => RefusalKind::ContractChanged { recorded, current },
+            ConflictKind::Split { other } => RefusalKind::Split { other },
+            ConflictKind::OtherPrincipal => RefusalKind::OtherPrincipal,
+        };
+        Refusal::new(kind).of(operation)
+    }
+
+    fn tally(&self, row: i64, replays: u64, parameters: Vec<String>, answer: &Answer) {
+        self.engine.ledger.tally(Tally {
+            tenant: self.reserve.tenant.clone(),
+            scope: self.reserve.scope.digest,
+            row,
+            replays,
+            drifts: 0,
+            parameters,
+            aliases: answer.aliases.clone(),
+        });
+    }
+
+    /// Keeps a finished record at hand, under every identity of this call.
+    fn remember(&self, record: &Arc<Record>, generations: &[u32]) {
+        for (identity, generation) in self.reserve.identities.iter().zip(generations) {
+            let found = Match { generation: *generation, record: Arc::clone(record) };
+            self.engine.cache.insert(identity.digest, found);
+        }
+    }
+
+    /// The record of an attempt that this call ran and settled, as the ledger now has it.
+    pub(crate) fn settled(
+        &self,
+        grant: &Grant,
+        settled: &Settled,
+        stored: Option<Stored>,
+        reference: Option<Arc<str>>,
+    ) {
+        let Settled::Recorded { state, settled_at, retain_until } = settled else {
+            return;
+        };
+        if !state.is_finished() {
+            return;
+        }
+        let Reserve { tool, principal, fingerprint, parts, content, .. } = &*self.reserve;
+        let record = Arc::new(Record {
+            row: grant.row,
+            operation: grant.operation,
+            tool: Arc::clone(tool),
+            principal: principal.clone(),
+            fingerprint: *fingerprint,
+            parts: Arc::clone(parts),
+            content: Arc::clone(content),
+            state: *state,
+            attempt: grant.attempt,
+            fence: grant.fence,
+            lease_until: None,
+            renewed_at: None,
+            renewals: 0,
+            reserved_at: grant.reserved_at,
+            settled_at: Some(*settled_at),
+            retain_until: *retain_until,
+            reference,
+            review: false,
+            stored,
+        });
+        self.remember(&record, &grant.generations);
+    }
+}
+
+/// The ledger did not answer: nothing was run for this call.
+pub(super) fn unavailable(error: LedgerError) -> Refusal {
+    Refusal::new(RefusalKind::LedgerUnavailable).because(error)
+}
+
+/// What a stored failure says, in words.
+pub(super) fn words(stored: Option<&Stored>) -> String {
+    match stored {
+        Some(Stored { kind: StoredKind::Text | StoredKind::NotHeld, bytes }) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+        Some(Stored { kind: StoredKind::Error | StoredKind::Value, bytes }) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+        None => "its words were not recorded".to_owned(),
+    }
+}

@@ -1,0 +1,174 @@
+//! How a reservation is answered, given what its identities led to.
+//!
+//! Must not know a store: each one fetches the matches inside its transaction, asks here, and carries the
+//! decision out. Readers outside a transaction ask the same function, so a replay served from memory and one
+//! served by the ledger cannot differ.
+
+use std::{collections::HashSet, sync::Arc};
+
+use super::{
+    command::{Alias, Answer, Conflict, ConflictKind, Reserve},
+    record::{Record, State},
+};
+use crate::{
+    clock::Timestamp,
+    id::OperationId,
+    identity::{PART_BYTES, Source, Tool, operation_id},
+    tool::AfterRetention,
+};
+
+/// What one identity of a call led to.
+#[derive(Debug, Clone)]
+pub struct Match {
+    /// The generation in which it did.
+    pub generation: u32,
+    /// The operation.
+    pub record: Arc<Record>,
+}
+
+/// What a store has to do.
+#[derive(Debug, Clone)]
+pub enum Decision {
+    /// There is no such operation: create it, and grant its first attempt.
+    Create {
+        /// The new operation's id.
+        operation: OperationId,
+        /// The generation of each identity.
+        generations: Vec<u32>,
+    },
+    /// It is proved that nothing happened: grant the next attempt.
+    Reopen(Answer),
+    /// Its owner has been silent too long: move it to `outcome_unknown`, then answer.
+    EndLease(Answer),
+    /// Answer.
+    Answer(Answer),
+    /// Refuse.
+    Refuse(Conflict),
+}
+
+/// Decides a reservation. `matches` has one entry for each identity, in order.
+pub fn decide(reserve: &Reserve, matches: &[Option<Match>], now: Timestamp) -> Decision {
+    let counting: Vec<Option<&Match>> =
+        matches.iter().enumerate().map(|(at, found)| counts(reserve, matches, at, found.as_ref(), now)).collect();
+    let Some(at) = counting.iter().position(Option::is_some) else {
+        return create(reserve, matches);
+    };
+    let Some(found) = counting[at] else {
+        return create(reserve, matches);
+    };
+    let by = reserve.identities[at].source;
+    let record = &found.record;
+    let conflict = |kind| {
+        let Record { row, operation, state, .. } = **record;
+        Decision::Refuse(Conflict { kind, row, operation, by, state })
+    };
+    if record.principal != reserve.principal {
+        return conflict(ConflictKind::OtherPrincipal);
+    }
+    if let Some(other) = counting.iter().flatten().find(|other| other.record.row != record.row) {
+        return conflict(ConflictKind::Split { other: other.record.operation });
+    }
+    if record.fingerprint != reserve.fingerprint {
+        return conflict(how_it_differs(record, reserve));
+    }
+    let answer = answer(reserve, matches, &counting, found, by, now);
+    match record.state {
+        State::FailedRetryable => Decision::Reopen(answer),
+        State::InProgress if record.lease_ended(now) => Decision::EndLease(answer),
+        State::InProgress | State::Succeeded | State::FailedFinal | State::OutcomeUnknown => Decision::Answer(answer),
+    }
+}
+
+/// The match of identity `at` if it still means the same intent.
+fn counts<'a>(
+    reserve: &Reserve,
+    matches: &[Option<Match>],
+    at: usize,
+    found: Option<&'a Match>,
+    now: Timestamp,
+) -> Option<&'a Match> {
+    let found = found?;
+    let record = &found.record;
+    if !record.state.is_finished() {
+        return Some(found);
+    }
+    let ended = record.retention_ended(now);
+    if ended && reserve.after_retention == AfterRetention::Run {
+        return None;
+    }
+    let same_call = reserve.resumed.is_some() || named_otherwise(reserve, matches, at, record.row);
+    if same_call || reserve.identities[at].source != Source::Args {
+        return Some(found);
+    }
+    // Equal arguments under a new id: the same intent only for a while after it finished.
+    let outside = |window| record.settled_at.is_some_and(|settled| now >= settled.after(window));
+    if ended || reserve.window.is_some_and(outside) { None } else { Some(found) }
+}
+
+/// Whether an identity other than equal arguments leads to the same record.
+fn named_otherwise(reserve: &Reserve, matches: &[Option<Match>], at: usize, row: i64) -> bool {
+    reserve.identities.iter().zip(matches).enumerate().any(|(other, (identity, found))| {
+        other != at && identity.source != Source::Args && found.as_ref().is_some_and(|found| found.record.row == row)
+    })
+}
+
+fn create(reserve: &Reserve, matches: &[Option<Match>]) -> Decision {
+    let next = |(identity, found): (&crate::identity::Identity, &Option<Match>)| {
+        identity.generation.unwrap_or_else(|| found.as_ref().map_or(1, |found| found.generation.saturating_add(1)))
+    };
+    let generations: Vec<u32> = reserve.identities.iter().zip(matches).map(next).collect();
+    let first = reserve.identities.first().zip(generations.first());
+    let derived =
+        first.map(|(identity, generation)| operation_id(&reserve.scope.digest, &identity.digest, *generation));
+    let operation = reserve.resumed.or(derived).unwrap_or(OperationId::from_bytes([0; 16]));
+    Decision::Create { operation, generations }
+}
+
+fn answer(
+    reserve: &Reserve,
+    matches: &[Option<Match>],
+    counting: &[Option<&Match>],
+    found: &Match,
+    by: Source,
+    now: Timestamp,
+) -> Answer {
+    let mut aliases = Vec::new();
+    let mut generations = Vec::with_capacity(reserve.identities.len());
+    for ((identity, seen), counts) in reserve.identities.iter().zip(matches).zip(counting) {
+        let newest = seen.as_ref().map_or(0, |seen| seen.generation);
+        let generation = match counts {
+            Some(counts) => counts.generation,
+            None => identity.generation.unwrap_or(newest.saturating_add(1)),
+        };
+        generations.push(generation);
+        if counts.is_none() {
+            aliases.push(Alias { source: identity.source, digest: identity.digest, generation });
+        }
+    }
+    let retention_ended = found.record.retention_ended(now);
+    Answer { record: Arc::clone(&found.record), by, generations, aliases, retention_ended }
+}
+
+/// Drift, or a contract that changed since: told apart by the shape of the tool's arguments.
+fn how_it_differs(record: &Record, reserve: &Reserve) -> ConflictKind {
+    if *record.tool != *reserve.tool {
+        return ConflictKind::ContractChanged { recorded: record.tool.version, current: reserve.tool.version };
+    }
+    ConflictKind::Drift { parameters: differing(&reserve.tool, &record.parts, &reserve.parts) }
+}
+
+fn differing(tool: &Tool, recorded: &[u8], called: &[u8]) -> Vec<String> {
+    let pairs = recorded.chunks(PART_BYTES).zip(called.chunks(PART_BYTES));
+    let differing = tool.effect_names().zip(pairs).filter(|(_, (recorded, called))| recorded != called);
+    differing.map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The content parameters of `tool` that the call words differently from the attempt that ran.
+pub(crate) fn reworded(record: &Record, called: &[u8]) -> Vec<String> {
+    let pairs = record.content.chunks(PART_BYTES).zip(called.chunks(PART_BYTES));
+    let named = record.tool.content_names().zip(pairs);
+    let reworded: HashSet<&str> = named.filter(|(_, (was, is))| was != is).map(|(name, _)| name).collect();
+    let mut reworded: Vec<String> = reworded.into_iter().map(str::to_owned).collect();
+    reworded.sort_unstable();
+    reworded
+}

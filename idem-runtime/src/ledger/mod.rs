@@ -1,0 +1,32 @@
+//! The ledger: the only door to storage.
+//!
+//! Must not know which store is behind it, nor that there are tools with bodies. In reading order: the
+//! [`record`] of an operation, the pure [`transition`] that moves it, the [`command`]s a store applies, how a
+//! reservation is [`decide`]d, the [`store`] trait, and the [`front`] that callers talk to.
+
+mod command;
+mod decide;
+mod error;
+mod front;
+mod lease;
+mod record;
+mod running;
+mod store;
+mod tallies;
+mod transition;
+
+pub use command::{
+    Alias, Answer, Command, Conflict, ConflictKind, Ending, Grant, Hold, PurgeReport, Reply, Reserve, Reserved, Settle,
+    Settled, Tally,
+};
+pub use decide::{Decision, Match, decide};
+pub use error::{Aftermath, LedgerError, StoreError, StoreErrorKind};
+pub use record::{Drifted, Record, State, Stored, StoredKind};
+pub use store::{BoxFuture, Find, Flow, Reader, Store};
+pub use transition::{Event, Illegal, Moved, transition};
+
+pub use crate::identity::{Digest, Identity, Scope, Tool};
+
+pub(crate) use decide::reworded;
+pub(crate) use front::{Busy, Ledger, Taken};
+pub(crate) use lease::{End, Holding};

@@ -1,0 +1,90 @@
+//! What a backend implements.
+//!
+//! A store does not know that there is an engine, an agent or a caller that waits: it applies batches and
+//! answers reads. `testing::conformance` says what that means, check by check.
+
+use std::{fmt, pin::Pin, sync::Arc};
+
+use super::{
+    command::{Command, Reply},
+    decide::Match,
+    error::StoreError,
+    record::Drifted,
+};
+use crate::{
+    clock::Timestamp,
+    id::{OperationId, Tenant},
+    identity::{Digest, Identity},
+    ledger::record::Record,
+};
+
+/// A future that owns what it needs, as trait objects hand them out.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Durable storage of operations.
+///
+/// # Contract
+///
+/// - [`apply`](Self::apply) carries out the commands in order, in **one transaction**, and answers each one.
+///   When it returns `Ok`, all of it is durable; with [`Aftermath::Nothing`](super::Aftermath::Nothing),
+///   none of it happened.
+/// - A reservation is one atomic create-if-absent, by unique constraint, over all of its identities.
+/// - Every update is guarded by state and fencing token, and moves as [`transition`](super::transition()) says.
+/// - Fencing tokens ascend over the whole ledger and are never given twice, also after a purge.
+/// - A batch that changes nothing (replays, refusals) is not committed at all.
+pub trait Store: Send + fmt::Debug + 'static {
+    /// Applies `commands` at `now` in one transaction; one reply for each, in order.
+    fn apply<'a>(
+        &'a mut self,
+        commands: &'a [Command],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Vec<Reply>, StoreError>>;
+
+    /// What callers read by, without the ledger's thread.
+    fn reader(&self) -> Arc<dyn Reader>;
+
+    /// How [`apply`](Self::apply) waits.
+    fn flow(&self) -> Flow;
+
+    /// Work that nobody waits for, done when the ledger has nothing else to do (a checkpoint, say).
+    fn rest(&mut self);
+
+    /// The last words before the process lets go of the store.
+    fn close(&mut self);
+}
+
+/// How a store waits while it applies a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// It blocks its thread and is ready when first polled; any thread may call it.
+    Blocking,
+    /// It needs the ledger's runtime.
+    Driven,
+}
+
+/// What to look for.
+#[derive(Debug, Clone, Copy)]
+pub struct Find<'a> {
+    /// Whose operation it is.
+    pub tenant: &'a Tenant,
+    /// Digest of the scope.
+    pub scope: &'a Digest,
+    /// The identities, each with its generation or for the newest.
+    pub identities: &'a [Identity],
+}
+
+/// Reads of what is committed. Never sees an uncommitted or half-applied batch.
+pub trait Reader: Send + Sync + fmt::Debug + 'static {
+    /// What each identity leads to, in order.
+    fn find<'a>(&'a self, find: Find<'a>) -> BoxFuture<'a, Result<Vec<Option<Match>>, StoreError>>;
+
+    /// The record of a tenant's operation.
+    fn show<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        operation: OperationId,
+    ) -> BoxFuture<'a, Result<Option<Record>, StoreError>>;
+
+    /// A tenant's operations that were called with other arguments than they have, newest first.
+    fn drifted<'a>(&'a self, tenant: &'a Tenant, records_max: u32) -> BoxFuture<'a, Result<Vec<Drifted>, StoreError>>;
+}

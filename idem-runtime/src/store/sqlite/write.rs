@@ -1,0 +1,479 @@
+//! A batch of commands in one transaction.
+//!
+//! Every update names tenant, state and fencing token in its `where`: what no longer is as it was read changes
+//! nothing.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use super::{
+    SqliteStore,
+    catalogue::Catalogue,
+    failure::{at_commit, corrupt, nothing},
+    purge, read,
+};
+use crate::{
+    clock::Timestamp,
+    ledger::{
+        Aftermath, Alias, Answer, Command, Decision, Ending, Event, Grant, Hold, Moved, Record, Reply, Reserve,
+        Reserved, Settle, Settled, State, StoreError, StoreErrorKind, Stored, StoredKind, Tally, decide, transition,
+    },
+};
+
+/// One transaction under way.
+struct Batch<'a> {
+    db: &'a Connection,
+    catalogue: &'a mut Catalogue,
+    now: Timestamp,
+    /// The next fencing token, and the first one that was not set aside for this batch.
+    fences: std::ops::Range<i64>,
+    /// How many tokens to set aside when the first is needed.
+    fences_wanted: i64,
+    /// Rows changed.
+    rows: usize,
+}
+
+impl SqliteStore {
+    pub(super) fn apply_now(&mut self, commands: &[Command], now: Timestamp) -> Result<Vec<Reply>, StoreError> {
+        let applied = self.transact(commands, now);
+        match &applied {
+            Ok((_, rows)) => {
+                self.catalogue.committed();
+                self.checkpointer.committed(&self.writer, *rows);
+            }
+            Err(_) => self.catalogue.rolled_back(),
+        }
+        applied.map(|(replies, _)| replies)
+    }
+
+    fn transact(&mut self, commands: &[Command], now: Timestamp) -> Result<(Vec<Reply>, usize), StoreError> {
+        let transaction = self.writer.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing)?;
+        let fences_wanted = commands.iter().filter(|command| matches!(command, Command::Reserve(_))).count();
+        let mut batch = Batch {
+            db: &transaction,
+            catalogue: &mut self.catalogue,
+            now,
+            fences: 0..0,
+            fences_wanted: i64::try_from(fences_wanted).unwrap_or(i64::MAX),
+            rows: 0,
+        };
+        let mut replies = Vec::with_capacity(commands.len());
+        for command in commands {
+            replies.push(match command {
+                Command::Reserve(reserve) => Reply::Reserved(batch.reserve(reserve)?),
+                Command::Settle(settle) => Reply::Settled(batch.settle(settle)?),
+                Command::Renew(holds) => Reply::Renewed { lost: batch.renew(holds).map_err(nothing)? },
+                Command::Tally(tallies) => {
+                    for tally in tallies {
+                        batch.tally(tally).map_err(nothing)?;
+                    }
+                    Reply::Tallied
+                }
+                Command::Purge { records_max, tombstone } => {
+                    let (report, purged_to) =
+                        purge::purge(&transaction, self.purged_to, *records_max, *tombstone, now).map_err(nothing)?;
+                    self.purged_to = purged_to;
+                    batch.rows += usize::try_from(report.tombstones + report.removed).unwrap_or(usize::MAX);
+                    Reply::Purged(report)
+                }
+            });
+        }
+        let rows = batch.rows;
+        if rows == 0 {
+            // Nothing was changed: there is nothing to make durable.
+            transaction.rollback().map_err(nothing)?;
+        } else {
+            transaction.commit().map_err(at_commit)?;
+        }
+        Ok((replies, rows))
+    }
+}
+
+impl Batch<'_> {
+    fn reserve(&mut self, reserve: &Reserve) -> Result<Reserved, StoreError> {
+        let numbers = self.catalogue.scope(self.db, &reserve.tenant, &reserve.scope.digest).map_err(nothing)?;
+        let matches = match numbers {
+            None => vec![None; reserve.identities.len()],
+            Some(numbers) => read::matches(self.db, self.catalogue, numbers, &reserve.identities)?,
+        };
+        match decide(reserve, &matches, self.now) {
+            Decision::Create { operation, generations } => {
+                let fence = self.fence().map_err(nothing)?;
+                let attempt = 1;
+                let lease_until = self.now.after(reserve.lease);
+                let grant =
+                    Grant { row: fence, operation, attempt, fence, reserved_at: self.now, lease_until, generations };
+                self.create(reserve, &grant).map_err(nothing)?;
+                Ok(Reserved::Granted(grant))
+            }
+            Decision::Reopen(answer) => self.reopen(reserve, answer),
+            Decision::EndLease(answer) => self.end_lease(answer),
+            Decision::Answer(answer) => Ok(Reserved::Found(answer)),
+            Decision::Refuse(conflict) => Ok(Reserved::Refused(conflict)),
+        }
+    }
+
+    /// The record's handle is its first fencing token: ascending, and never given again after a purge.
+    fn create(&mut self, reserve: &Reserve, grant: &Grant) -> rusqlite::Result<()> {
+        let (tenant, scope) = self.catalogue.intern_scope(self.db, &reserve.tenant, &reserve.scope)?;
+        let tool = self.catalogue.intern_tool(self.db, &reserve.tool)?;
+        let named = reserve.identities.iter().zip(&grant.generations);
+        let aliases: Vec<Alias> = named
+            .map(|(identity, generation)| Alias {
+                source: identity.source,
+                digest: identity.digest,
+                generation: *generation,
+            })
+            .collect();
+        self.db
+            .prepare_cached(
+                "insert into idem_operations
+                     (id, tenant, scope, operation, tool, principal, state, attempt, fence, lease_until,
+                      fingerprint, parts, content, identities, reserved_at)
+                 values (?1, ?2, ?3, ?4, ?5, ?6, 'in_progress', ?7, ?1, ?8, ?9, ?10, ?11, ?12, ?13)",
+            )?
+            .execute(params![
+                grant.row,
+                tenant,
+                scope,
+                grant.operation.as_bytes(),
+                tool,
+                reserve.principal.as_ref().map(crate::id::Principal::as_str),
+                grant.attempt,
+                grant.lease_until.as_nanos(),
+                &reserve.fingerprint,
+                &*reserve.parts,
+                &*reserve.content,
+                packed(&aliases),
+                self.now.as_nanos(),
+            ])?;
+        for alias in &aliases {
+            self.db
+                .prepare_cached(
+                    "insert into idem_identities (scope, digest, generation, operation, source)
+                     values (?1, ?2, ?3, ?4, ?5)",
+                )?
+                .execute((scope, &alias.digest, alias.generation, grant.row, alias.source.code()))?;
+        }
+        self.attempt(grant)
+    }
+
+    fn attempt(&mut self, grant: &Grant) -> rusqlite::Result<()> {
+        self.rows += 3;
+        self.db
+            .prepare_cached(
+                "insert into idem_attempts (operation, attempt, fence, started_at) values (?1, ?2, ?3, ?4)",
+            )?
+            .execute((grant.row, grant.attempt, grant.fence, self.now.as_nanos()))?;
+        Ok(())
+    }
+
+    fn reopen(&mut self, reserve: &Reserve, answer: Answer) -> Result<Reserved, StoreError> {
+        let Answer { record, generations, aliases, .. } = answer;
+        let moved = moved(record.state, Event::Reserve)?;
+        let fence = self.fence().map_err(nothing)?;
+        let lease_until = self.now.after(reserve.lease);
+        let changed = self
+            .db
+            .prepare_cached(
+                "update idem_operations
+                 set state = ?1, attempt = attempt + 1, fence = ?2, lease_until = ?3, content = ?4,
+                     settled_at = null, version = version + 1
+                 where id = ?5 and fence = ?6 and state = ?7",
+            )
+            .and_then(|mut update| {
+                update.execute((
+                    moved.name(),
+                    fence,
+                    lease_until.as_nanos(),
+                    &*reserve.content,
+                    record.row,
+                    record.fence,
+                    record.state.name(),
+                ))
+            })
+            .map_err(nothing)?;
+        if changed != 1 {
+            return Err(corrupt("an operation changed inside the transaction that read it"));
+        }
+        let grant = Grant {
+            row: record.row,
+            operation: record.operation,
+            attempt: record.attempt.saturating_add(1),
+            fence,
+            reserved_at: record.reserved_at,
+            lease_until,
+            generations,
+        };
+        self.attempt(&grant).map_err(nothing)?;
+        self.aliases(record.row, &aliases).map_err(nothing)?;
+        Ok(Reserved::Granted(grant))
+    }
+
+    fn end_lease(&mut self, answer: Answer) -> Result<Reserved, StoreError> {
+        let to = moved(answer.record.state, Event::LeaseEnded)?;
+        let mut record = Record::clone(&answer.record);
+        self.move_record(&mut record, Event::LeaseEnded, to, None, None).map_err(nothing)?;
+        Ok(Reserved::Found(Answer { record: Arc::new(record), ..answer }))
+    }
+
+    fn settle(&mut self, settle: &Settle) -> Result<Settled, StoreError> {
+        let event = match settle.ending {
+            Ending::Ok => Event::SettleOk,
+            Ending::Retryable => Event::SettleRetryable,
+            Ending::Final => Event::SettleFinal,
+            Ending::Unknown => Event::SettleUnknown,
+            Ending::NotStarted => Event::NotStarted,
+        };
+        let state = moved(State::InProgress, event)?;
+        let tenant = self.catalogue.tenant(self.db, &settle.tenant).map_err(nothing)?;
+        let Some(tenant) = tenant else {
+            return Ok(Settled::Gone);
+        };
+        let retain_until = state.is_finished().then(|| self.now.after(settle.retain));
+        let changed = self
+            .db
+            .prepare_cached(
+                "update idem_operations
+                 set state = ?1, settled_at = ?2, retain_until = ?3, reference = coalesce(?4, reference),
+                     lease_until = null, version = version + 1
+                 where id = ?5 and tenant = ?6 and fence = ?7 and state = 'in_progress'
+                 returning version",
+            )
+            .and_then(|mut update| {
+                let version = update.query_row(
+                    (
+                        state.name(),
+                        self.now.as_nanos(),
+                        retain_until.map(Timestamp::as_nanos),
+                        settle.reference.as_deref(),
+                        settle.row,
+                        tenant,
+                        settle.fence,
+                    ),
+                    |row| row.get::<_, i64>(0),
+                );
+                rusqlite::OptionalExtension::optional(version)
+            })
+            .map_err(nothing)?;
+        let Some(version) = changed else {
+            return self.late(settle, tenant);
+        };
+        self.result(settle.row, settle.stored.as_ref()).map_err(nothing)?;
+        self.history(settle.row, version, settle.attempt, event, state, None).map_err(nothing)?;
+        Ok(Settled::Recorded { state, settled_at: self.now, retain_until })
+    }
+
+    /// The attempt does not hold the lease any more: what it says is evidence.
+    fn late(&mut self, settle: &Settle, tenant: i64) -> Result<Settled, StoreError> {
+        let Some(mut record) = read::record(self.db, self.catalogue, tenant, settle.row)? else {
+            return Ok(Settled::Gone);
+        };
+        let last = settle.fence == record.fence;
+        let event = match settle.ending {
+            Ending::Ok => Event::LateOk,
+            Ending::Retryable | Ending::Final | Ending::NotStarted if last => Event::LateNoEffect,
+            // Proof about an older attempt says nothing about the last one, and not knowing says nothing at all.
+            Ending::Retryable | Ending::Final | Ending::NotStarted | Ending::Unknown => {
+                return Ok(Settled::Late { record: Arc::new(record) });
+            }
+        };
+        let evidence = settle.stored.as_ref();
+        let (to, review) = match transition(record.state, event).map_err(illegal)? {
+            Moved::To(to) => (to, false),
+            Moved::ToWithReview(to) => (to, true),
+            Moved::Kept => {
+                return Ok(Settled::Late { record: Arc::new(record) });
+            }
+        };
+        record.review |= review;
+        if event == Event::LateOk {
+            record.reference = settle.reference.clone().or(record.reference);
+            record.retain_until = Some(self.now.after(settle.retain));
+            record.stored = evidence.cloned();
+            self.result(record.row, evidence).map_err(nothing)?;
+        }
+        let detail = evidence.filter(|_| review);
+        self.move_record(&mut record, event, to, record_retain(&settle.ending, self.now, settle), detail)
+            .map_err(nothing)?;
+        Ok(Settled::Late { record: Arc::new(record) })
+    }
+
+    /// Moves a record that this transaction has read.
+    fn move_record(
+        &mut self,
+        record: &mut Record,
+        event: Event,
+        to: State,
+        retain_until: Option<Timestamp>,
+        detail: Option<&Stored>,
+    ) -> rusqlite::Result<()> {
+        let version = self
+            .db
+            .prepare_cached(
+                "update idem_operations
+                 set state = ?1, settled_at = ?2, lease_until = null, retain_until = coalesce(?3, retain_until),
+                     reference = ?4, review = ?5, version = version + 1
+                 where id = ?6 and fence = ?7 and state = ?8
+                 returning version",
+            )?
+            .query_row(
+                (
+                    to.name(),
+                    self.now.as_nanos(),
+                    retain_until.map(Timestamp::as_nanos),
+                    record.reference.as_deref(),
+                    record.review,
+                    record.row,
+                    record.fence,
+                    record.state.name(),
+                ),
+                |row| row.get(0),
+            )?;
+        self.history(record.row, version, record.attempt, event, to, detail)?;
+        record.state = to;
+        record.settled_at = Some(self.now);
+        record.lease_until = None;
+        Ok(())
+    }
+
+    fn result(&mut self, row: i64, stored: Option<&Stored>) -> rusqlite::Result<()> {
+        let Some(stored) = stored else { return Ok(()) };
+        self.rows += 1;
+        self.db
+            .prepare_cached("insert or replace into idem_results (operation, kind, bytes) values (?1, ?2, ?3)")?
+            .execute((row, stored.kind.code(), &*stored.bytes))?;
+        Ok(())
+    }
+
+    fn history(
+        &mut self,
+        row: i64,
+        version: i64,
+        attempt: u32,
+        event: Event,
+        state: State,
+        detail: Option<&Stored>,
+    ) -> rusqlite::Result<()> {
+        self.rows += 2;
+        let detail = detail.filter(|detail| detail.kind != StoredKind::Value);
+        let words =
+            detail.map(|detail| String::from_utf8_lossy(&detail.bytes).chars().take(DETAIL_CHARS).collect::<String>());
+        self.db
+            .prepare_cached(
+                "insert into idem_history (operation, version, at, attempt, event, state, detail)
+                 values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute((row, version, self.now.as_nanos(), attempt, event.name(), state.name(), words))?;
+        Ok(())
+    }
+
+    /// All leases in one statement.
+    fn renew(&mut self, holds: &[Hold]) -> rusqlite::Result<Vec<i64>> {
+        let until = |hold: &Hold| self.now.after(hold.lease).as_nanos();
+        let rows: Vec<[i64; 3]> = holds.iter().map(|hold| [hold.row, hold.fence, until(hold)]).collect();
+        let json = serde_json::to_string(&rows).unwrap_or_default();
+        let mut renew = self.db.prepare_cached(
+            "update idem_operations
+             set lease_until = held.until, renewed_at = ?1, renewals = renewals + 1
+             from (select value ->> 0 as row, value ->> 1 as fence, value ->> 2 as until from json_each(?2)) as held
+             where id = held.row and idem_operations.fence = held.fence and state = 'in_progress'
+             returning id",
+        )?;
+        let renewed: Vec<i64> =
+            renew.query_map((self.now.as_nanos(), json), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        self.rows += renewed.len();
+        Ok(holds.iter().map(|hold| hold.row).filter(|row| !renewed.contains(row)).collect())
+    }
+
+    fn tally(&mut self, tally: &Tally) -> rusqlite::Result<()> {
+        let Some((tenant, _)) = self.catalogue.scope(self.db, &tally.tenant, &tally.scope)? else {
+            return Ok(());
+        };
+        self.rows += 1;
+        self.db
+            .prepare_cached(
+                "insert into idem_tallies (operation, tenant, replays, drifts, parameters, last_at)
+                 select id, tenant, ?3, ?4, ?5, ?6 from idem_operations where id = ?1 and tenant = ?2
+                 on conflict (operation) do update set
+                     replays = replays + excluded.replays,
+                     drifts = drifts + excluded.drifts,
+                     parameters = case when excluded.drifts > 0 then excluded.parameters else parameters end,
+                     last_at = excluded.last_at",
+            )?
+            .execute(params![
+                tally.row,
+                tenant,
+                i64::try_from(tally.replays).unwrap_or(i64::MAX),
+                i64::try_from(tally.drifts).unwrap_or(i64::MAX),
+                tally.parameters.join(","),
+                self.now.as_nanos(),
+            ])?;
+        self.aliases(tally.row, &tally.aliases)
+    }
+
+    /// New identities of an operation that is there. One that leads elsewhere already stays as it is.
+    fn aliases(&mut self, row: i64, aliases: &[Alias]) -> rusqlite::Result<()> {
+        for alias in aliases {
+            let added = self
+                .db
+                .prepare_cached(
+                    "insert or ignore into idem_identities (scope, digest, generation, operation, source)
+                     select scope, ?2, ?3, id, ?4 from idem_operations where id = ?1",
+                )?
+                .execute((row, &alias.digest, alias.generation, alias.source.code()))?;
+            if added == 1 {
+                self.rows += 1;
+                self.db
+                    .prepare_cached("update idem_operations set identities = identities || ?2 where id = ?1")?
+                    .execute((row, packed(&[*alias])))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A fencing token that was never given before, in this file, by any process.
+    fn fence(&mut self) -> rusqlite::Result<i64> {
+        if self.fences.is_empty() {
+            let wanted = self.fences_wanted.max(1);
+            let last: i64 = self
+                .db
+                .prepare_cached("update idem_ledger set fence = fence + ?1 where one = 1 returning fence")?
+                .query_row([wanted], |row| row.get(0))?;
+            self.fences = last - wanted + 1..last + 1;
+        }
+        let fence = self.fences.start;
+        self.fences.start += 1;
+        Ok(fence)
+    }
+}
+
+/// How much of a contradicting error's words the history keeps.
+const DETAIL_CHARS: usize = 1_000;
+
+fn record_retain(ending: &Ending, now: Timestamp, settle: &Settle) -> Option<Timestamp> {
+    (*ending == Ending::Ok).then(|| now.after(settle.retain))
+}
+
+/// Where `event` moves a record in `state`, for the pairs that always move.
+fn moved(state: State, event: Event) -> Result<State, StoreError> {
+    match transition(state, event).map_err(illegal)? {
+        Moved::To(to) | Moved::ToWithReview(to) => Ok(to),
+        Moved::Kept => Ok(state),
+    }
+}
+
+fn illegal(error: crate::ledger::Illegal) -> StoreError {
+    StoreError::new(StoreErrorKind::Other, Aftermath::Nothing, error)
+}
+
+/// Digest and generation of each identity, so that a purge finds them without an index.
+fn packed(aliases: &[Alias]) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(aliases.len() * purge::PACKED);
+    for alias in aliases {
+        packed.extend_from_slice(&alias.digest);
+        packed.extend_from_slice(&alias.generation.to_le_bytes());
+    }
+    packed
+}

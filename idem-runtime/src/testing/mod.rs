@@ -1,0 +1,6 @@
+//! What tests of tools and of stores need: a clock that is moved by hand, and the list of checks that every store
+//! passes.
+
+mod clock;
+
+pub use clock::TestClock;

@@ -1,0 +1,107 @@
+//! What the project needs from the machine beside Rust: how it is found, and how it gets there.
+//!
+//! One row a need. It must not know which step asks: a service that tests talk to is one more row of [`OF_TESTS`].
+
+use anyhow::{Result, bail};
+use xshell::{Shell, cmd};
+
+/// What the tests need.
+pub(crate) const OF_TESTS: [Need; 1] = [Need {
+    what: "a C compiler",
+    why: "SQLite is built from its source",
+    found: |sh| {
+        let compiler = sh.var("CC").unwrap_or_else(|_| "cc".to_owned());
+        cfg!(target_env = "msvc") || answers(sh, &compiler, &["--version"])
+    },
+    source: Source::Debian(&["gcc", "libc6-dev"]),
+}];
+
+/// What `ci` needs to judge dependencies.
+pub(crate) const CARGO_DENY: Need = Need {
+    what: "cargo-deny",
+    why: "it checks bans, licences and sources of dependencies",
+    found: |sh| answers(sh, "cargo", &["deny", "--version"]),
+    source: Source::Cargo { name: "cargo-deny", version: "0.20.2" },
+};
+
+pub(crate) struct Need {
+    what: &'static str,
+    why: &'static str,
+    found: fn(&Shell) -> bool,
+    source: Source,
+}
+
+enum Source {
+    /// Packages of Debian and the systems that descend from it.
+    Debian(&'static [&'static str]),
+    /// A program from the crate registry.
+    Cargo { name: &'static str, version: &'static str },
+}
+
+/// What to do about a need that is not met.
+#[derive(Clone, Copy)]
+pub(crate) enum Missing {
+    Say,
+    Install,
+}
+
+impl Missing {
+    pub(crate) fn from_flag(install: bool) -> Self {
+        if install { Self::Install } else { Self::Say }
+    }
+}
+
+/// Checks every need, says which are missing and, if asked to, installs them.
+pub(crate) fn provide(sh: &Shell, needs: &[Need], missing: Missing) -> Result<()> {
+    let mut left = Vec::new();
+    for need in needs {
+        if (need.found)(sh) {
+            println!("{}: found", need.what);
+            continue;
+        }
+        println!("{}: missing ({}); comes with `{}`", need.what, need.why, need.source.command());
+        match missing {
+            Missing::Say => left.push(need.what),
+            Missing::Install => need.source.install(sh)?,
+        }
+    }
+    if left.is_empty() {
+        return Ok(());
+    }
+    bail!("missing: {}; add `--install` to install it, or do it by hand", left.join(", "))
+}
+
+/// Whether a program can be started and says that all is well.
+pub(crate) fn answers(sh: &Shell, program: &str, args: &[&str]) -> bool {
+    cmd!(sh, "{program} {args...}").quiet().ignore_stdout().ignore_stderr().run().is_ok()
+}
+
+impl Source {
+    /// The command that a person would type.
+    fn command(&self) -> String {
+        match *self {
+            Self::Debian(packages) => format!("apt-get install -y {}", packages.join(" ")),
+            Self::Cargo { name, version } => {
+                format!("cargo install {name} --locked --version {version}")
+            }
+        }
+    }
+
+    fn install(&self, sh: &Shell) -> Result<()> {
+        match *self {
+            Self::Cargo { name, version } => {
+                cmd!(sh, "cargo install {name} --locked --version {version}").run()?;
+            }
+            Self::Debian(packages) => {
+                if !answers(sh, "apt-get", &["--version"]) {
+                    bail!("no apt-get on this system: install its counterparts of {} by hand", packages.join(", "));
+                }
+                let root = cmd!(sh, "id -u").quiet().read()? == "0";
+                let runner = if root { "env" } else { "sudo" };
+                cmd!(sh, "{runner} apt-get update").run()?;
+                cmd!(sh, "{runner} apt-get install -y --no-install-recommends {packages...}").run()?;
+            }
+        }
+        Ok(())
+    }
+}

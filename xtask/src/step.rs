@@ -1,0 +1,124 @@
+//! The steps of `cargo xtask ci`, their order, and what each one runs.
+//!
+//! A step must not know which steps went before it: any of them can be run alone. They share one target directory and,
+//! wherever a check allows it, one set of features (`--workspace --all-features`), so that dependencies are built once.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use xshell::{Shell, cmd};
+
+use crate::examples;
+use crate::needs::{self, Missing};
+use crate::workspace::{self, Workspace};
+
+/// What a change must pass, in order: what fails fast stands first.
+pub(crate) const CI: [Step; 9] = [
+    Step::Fmt,
+    Step::Clippy,
+    Step::Features,
+    Step::Deny,
+    Step::Needs,
+    Step::Tests,
+    Step::Doctests,
+    Step::Docs,
+    Step::Examples,
+];
+
+/// The README's test command, and the same steps of [`CI`].
+pub(crate) const TEST: [Step; 3] = [Step::Needs, Step::Tests, Step::Doctests];
+
+/// The crate that users depend on with features of their choice, so each of them must stand alone.
+const FEATURED: &str = "idem-runtime";
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Step {
+    /// Formatting
+    Fmt,
+    /// Lints of all targets with all features, warnings denied
+    Clippy,
+    /// Lints of the library without features and with each feature alone
+    Features,
+    /// Bans, licences and sources of dependencies
+    Deny,
+    /// What the tests need on this machine
+    Needs,
+    /// Unit and integration tests
+    Tests,
+    /// The code in the documentation
+    Doctests,
+    /// Documentation, warnings denied
+    Docs,
+    /// The output of every example against its expected one
+    Examples,
+}
+
+/// Runs the steps in order and stops at the first that fails.
+pub(crate) fn run(steps: &[Step], missing: Missing) -> Result<()> {
+    let sh = workspace::shell()?;
+    let begun = Instant::now();
+    for step in steps {
+        let (name, purpose) = step.words();
+        println!("\n== {name}: {purpose}");
+        let started = Instant::now();
+        step.run(&sh, missing).with_context(|| format!("stopped at `{name}` (alone: `cargo xtask step {name}`)"))?;
+        println!("== {name}: passed in {:.1} s", started.elapsed().as_secs_f64());
+    }
+    println!("\n== passed in {:.1} s", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+impl Step {
+    /// Its name on the command line, and what `--help` says of it.
+    fn words(self) -> (String, String) {
+        let value = self.to_possible_value().expect("no step is hidden");
+        let purpose = value.get_help().map(ToString::to_string);
+        (value.get_name().to_owned(), purpose.unwrap_or_default())
+    }
+
+    fn run(self, sh: &Shell, missing: Missing) -> Result<()> {
+        match self {
+            Self::Fmt => cmd!(sh, "cargo fmt --all --check").run()?,
+            Self::Clippy => {
+                cmd!(sh, "cargo clippy --workspace --all-targets --all-features -- -D warnings").run()?;
+            }
+            Self::Features => features(sh)?,
+            Self::Deny => {
+                needs::provide(sh, &[needs::CARGO_DENY], missing)?;
+                cmd!(sh, "cargo deny check bans licenses sources").run()?;
+            }
+            Self::Needs => needs::provide(sh, &needs::OF_TESTS, missing)?,
+            Self::Tests => tests(sh)?,
+            Self::Doctests => cmd!(sh, "cargo test --doc --workspace --all-features").run()?,
+            Self::Docs => {
+                let docs = cmd!(sh, "cargo doc --no-deps --workspace --all-features");
+                docs.env("RUSTDOCFLAGS", "-D warnings").run()?;
+            }
+            Self::Examples => examples::check(sh)?,
+        }
+        Ok(())
+    }
+}
+
+/// Only the library target: tests and their dependencies would switch on features that users do not have.
+fn features(sh: &Shell) -> Result<()> {
+    let lint = |chosen: &[&str]| {
+        cmd!(sh, "cargo clippy --package {FEATURED} --lib --no-default-features {chosen...} -- -D warnings").run()
+    };
+    lint(&[])?;
+    for feature in Workspace::read(sh)?.features(FEATURED)? {
+        lint(&["--features", &feature])?;
+    }
+    Ok(())
+}
+
+/// nextest runs tests of all binaries at once; without it cargo's own runner tells the same, later.
+fn tests(sh: &Shell) -> Result<()> {
+    if needs::answers(sh, "cargo", &["nextest", "--version"]) {
+        cmd!(sh, "cargo nextest run --workspace --all-features").run()?;
+    } else {
+        cmd!(sh, "cargo test --workspace --all-features --lib --bins --tests --examples").run()?;
+    }
+    Ok(())
+}

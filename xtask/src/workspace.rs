@@ -1,0 +1,60 @@
+//! What cargo says about this workspace, and a shell that stands in its root.
+//!
+//! It must not know members by name: whoever asks brings the name along.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use xshell::{Shell, cmd};
+
+/// A shell in the workspace's root, wherever the command was typed.
+pub(crate) fn shell() -> Result<Shell> {
+    let sh = Shell::new()?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    sh.change_dir(root.context("xtask is a folder of the workspace")?);
+    Ok(sh)
+}
+
+/// The part of `cargo metadata` that steps read.
+#[derive(Deserialize)]
+pub(crate) struct Workspace {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    features: BTreeMap<String, Vec<String>>,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+}
+
+impl Workspace {
+    pub(crate) fn read(sh: &Shell) -> Result<Self> {
+        let json = cmd!(sh, "cargo metadata --no-deps --format-version 1").quiet().read()?;
+        serde_json::from_str(&json).context("failed to read the answer of cargo metadata")
+    }
+
+    /// The features of one member, without the set that is on by default.
+    pub(crate) fn features(&self, member: &str) -> Result<Vec<String>> {
+        let package = self.packages.iter().find(|package| package.name == member);
+        let names = package.with_context(|| format!("no member is named `{member}`"))?.features.keys();
+        Ok(names.filter(|name| *name != "default").cloned().collect())
+    }
+
+    /// The names of all examples, in order.
+    pub(crate) fn examples(&self) -> Vec<String> {
+        let targets = self.packages.iter().flat_map(|package| &package.targets);
+        let examples = targets.filter(|target| target.kind.iter().any(|kind| kind == "example"));
+        let mut names: Vec<_> = examples.map(|target| target.name.clone()).collect();
+        names.sort();
+        names
+    }
+}
