@@ -61,10 +61,10 @@ pub enum InlineCommit {
 
 impl Default for Config {
     fn default() -> Self {
-        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        const DAY: Duration = Duration::from_hours(24);
         Self {
             lease: Duration::from_secs(30),
-            run_max: Duration::from_secs(60 * 60),
+            run_max: Duration::from_hours(1),
             wait: Duration::from_secs(30),
             retain: DAY * 30,
             tombstone: DAY * 90,

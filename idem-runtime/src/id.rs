@@ -128,7 +128,9 @@ impl FromStr for OperationId {
     type Err = InvalidId;
 
     fn from_str(text: &str) -> Result<Self, InvalidId> {
-        let hex = text.strip_prefix("op_").filter(|hex| hex.len() == 32 && hex.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        let hex = text
+            .strip_prefix("op_")
+            .filter(|hex| hex.len() == 32 && hex.bytes().all(|digit| digit.is_ascii_hexdigit()));
         let hex = hex.ok_or(InvalidId::NotAnOperation)?;
         let mut bytes = [0; 16];
         for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {

@@ -20,6 +20,7 @@ mod store;
 pub mod testing;
 mod tool;
 
+#[doc = include_str!("attribute.md")]
 pub use idem_macros::idempotent;
 
 pub use call::{AttemptRecord, Turn};

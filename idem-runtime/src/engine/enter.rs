@@ -8,7 +8,7 @@ use crate::{
     identity::Source,
     ledger::{
         Answer, Busy, Conflict, ConflictKind, Decision, Find, Grant, Holding, LedgerError, Match, Record, Reserve,
-        Settled, State, Stored, StoredKind, Taken, Tally, decide, reworded,
+        Settled, State, Stored, Taken, Tally, decide, reworded,
     },
     outcome::{Held, Refusal, RefusalKind, Replay, Told},
     tool::OnBusy,
@@ -39,7 +39,7 @@ const POLL_MAX: Duration = Duration::from_millis(500);
 
 /// What a duplicate is told to wait at least, and at most.
 const RETRY_AFTER_MIN: Duration = Duration::from_secs(1);
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
+const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
 impl Asked {
     /// What is already known: a finished operation's answer, or a conflict. `None` when the ledger has to be asked
@@ -47,7 +47,7 @@ impl Asked {
     pub(crate) async fn look(&self) -> Option<Entered> {
         let now = self.engine.clock.now();
         if let Some(matches) = self.engine.cache.find(&self.reserve.identities)
-            && let Some(entered) = self.from_matches(&matches, now)
+            && let Some(entered) = self.judged(&matches, now)
         {
             return Some(entered);
         }
@@ -55,7 +55,7 @@ impl Asked {
             Ok(matches) => matches,
             Err(error) => return Some(Entered::Refused(unavailable(error))),
         };
-        self.from_matches(&matches, now)
+        self.judged(&matches, now)
     }
 
     async fn read(&self) -> Result<Vec<Option<Match>>, LedgerError> {
@@ -68,10 +68,10 @@ impl Asked {
     }
 
     /// Answers that need no change of the ledger.
-    fn from_matches(&self, matches: &[Option<Match>], now: Timestamp) -> Option<Entered> {
+    fn judged(&self, matches: &[Option<Match>], now: Timestamp) -> Option<Entered> {
         match decide(&self.reserve, matches, now) {
             Decision::Answer(answer) if answer.record.state == State::InProgress => None,
-            Decision::Answer(answer) => Some(self.answered(answer)),
+            Decision::Answer(answer) => Some(self.answered(&answer)),
             Decision::Refuse(conflict) => Some(Entered::Refused(self.refused(conflict))),
             Decision::Create { .. } | Decision::Reopen(_) | Decision::EndLease(_) => None,
         }
@@ -118,7 +118,7 @@ impl Asked {
                         return entered;
                     }
                 }
-                Taken::Found(answer) => return self.answered(answer),
+                Taken::Found(answer) => return self.answered(&answer),
             }
         }
     }
@@ -140,7 +140,7 @@ impl Asked {
             let now = self.engine.clock.now();
             match decide(&self.reserve, &matches, now) {
                 Decision::Answer(answer) if answer.record.state == State::InProgress => {}
-                Decision::Answer(answer) => return Some(self.answered(answer)),
+                Decision::Answer(answer) => return Some(self.answered(&answer)),
                 Decision::Refuse(conflict) => {
                     return Some(Entered::Refused(self.refused(conflict)));
                 }
@@ -158,7 +158,7 @@ impl Asked {
             Ok(Decision::Answer(answer) | Decision::EndLease(answer)) if answer.record.state == State::InProgress => {
                 Entered::Refused(self.in_progress(&answer.record))
             }
-            Ok(Decision::Answer(answer)) => self.answered(answer),
+            Ok(Decision::Answer(answer)) => self.answered(&answer),
             _ => {
                 let why = "the ledger did not answer before the call's deadline";
                 Entered::Refused(Refusal::new(RefusalKind::LedgerUnavailable).because(why))
@@ -173,17 +173,17 @@ impl Asked {
         Refusal::new(RefusalKind::InProgress { retry_after }).of(record.operation).first_at(record.reserved_at)
     }
 
-    fn answered(&self, answer: Answer) -> Entered {
+    fn answered(&self, answer: &Answer) -> Entered {
         let record = &answer.record;
         let refusal = |kind| Refusal::new(kind).of(record.operation).first_at(record.reserved_at);
-        self.tally(record.row, 1, Vec::new(), &answer);
+        self.tally(record.row, answer);
         match record.state {
             State::Succeeded | State::FailedFinal if answer.retention_ended => {
                 Entered::Refused(refusal(RefusalKind::RetentionEnded))
             }
             State::Succeeded | State::FailedFinal => {
                 self.remember(record, &answer.generations);
-                Entered::Replay(Box::new(self.replayed(&answer)))
+                Entered::Replay(Box::new(self.replayed(answer)))
             }
             State::InProgress => Entered::Refused(self.in_progress(record)),
             State::OutcomeUnknown => Entered::Refused(refusal(RefusalKind::Unknown)),
@@ -236,14 +236,14 @@ impl Asked {
         Refusal::new(kind).of(operation)
     }
 
-    fn tally(&self, row: i64, replays: u64, parameters: Vec<String>, answer: &Answer) {
+    fn tally(&self, row: i64, answer: &Answer) {
         self.engine.ledger.tally(Tally {
             tenant: self.reserve.tenant.clone(),
             scope: self.reserve.scope.digest,
             row,
-            replays,
+            replays: 1,
             drifts: 0,
-            parameters,
+            parameters: Vec::new(),
             aliases: answer.aliases.clone(),
         });
     }
@@ -304,12 +304,7 @@ pub(super) fn unavailable(error: LedgerError) -> Refusal {
 /// What a stored failure says, in words.
 pub(super) fn words(stored: Option<&Stored>) -> String {
     match stored {
-        Some(Stored { kind: StoredKind::Text | StoredKind::NotHeld, bytes }) => {
-            String::from_utf8_lossy(bytes).into_owned()
-        }
-        Some(Stored { kind: StoredKind::Error | StoredKind::Value, bytes }) => {
-            String::from_utf8_lossy(bytes).into_owned()
-        }
+        Some(stored) => String::from_utf8_lossy(&stored.bytes).into_owned(),
         None => "its words were not recorded".to_owned(),
     }
 }

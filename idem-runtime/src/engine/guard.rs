@@ -9,6 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{
     around::{self, Heard},
     asked::Asked,
+    caller::Caller,
     codec::{self, IsResult, Policy},
     enter::{Entered, Replayed, words},
     tool_call::{Attempt, ToolCall},
@@ -21,82 +22,6 @@ use crate::{
     tool::ToolSpec,
 };
 
-/// Where the call of a tool comes from.
-pub trait Caller {
-    /// The call, if there is one.
-    fn tool_call(self) -> Option<ToolCall>;
-}
-
-impl Caller for ToolCall {
-    fn tool_call(self) -> Option<ToolCall> {
-        Some(self)
-    }
-}
-
-impl Caller for &ToolCall {
-    fn tool_call(self) -> Option<ToolCall> {
-        Some(self.clone())
-    }
-}
-
-/// Something of a framework or an application that carries a [`ToolCall`], for `ctx = expression`.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` carries no `ToolCall`",
-    note = "implement `idem_runtime::ToolCallSource` for it, or give the tool a parameter `call: &ToolCall`"
-)]
-pub trait ToolCallSource {
-    /// The call that it carries; `None` refuses the tool's call, it never runs unguarded.
-    fn tool_call(&self) -> Option<ToolCall>;
-}
-
-impl ToolCallSource for ToolCall {
-    fn tool_call(&self) -> Option<ToolCall> {
-        Some(self.clone())
-    }
-}
-
-impl<S: ToolCallSource + ?Sized> ToolCallSource for &S {
-    fn tool_call(&self) -> Option<ToolCall> {
-        (**self).tool_call()
-    }
-}
-
-impl<S: ToolCallSource> ToolCallSource for Option<S> {
-    fn tool_call(&self) -> Option<ToolCall> {
-        self.as_ref().and_then(ToolCallSource::tool_call)
-    }
-}
-
-/// The call that a source carries.
-#[derive(Debug)]
-pub struct Sourced(Option<ToolCall>);
-
-/// Asks `ctx = expression` for its call.
-pub fn source(source: &impl ToolCallSource) -> Sourced {
-    Sourced(source.tool_call())
-}
-
-impl Caller for Sourced {
-    fn tool_call(self) -> Option<ToolCall> {
-        self.0
-    }
-}
-
-/// The call of the task.
-#[derive(Debug)]
-pub struct Current(());
-
-/// Asks the task for its call.
-pub fn current() -> Current {
-    Current(())
-}
-
-impl Caller for Current {
-    fn tool_call(self) -> Option<ToolCall> {
-        around::call()
-    }
-}
-
 /// One call of a tool, on its way.
 pub struct Guard {
     spec: &'static ToolSpec,
@@ -107,7 +32,7 @@ pub struct Guard {
 
 /// A call that was identified and, if there is anything to run, granted.
 enum Way<R: IsResult> {
-    Run(Run),
+    Run(Box<Run>),
     Told(R),
 }
 
@@ -221,18 +146,16 @@ impl Guard {
             return Way::Told(refuse(policy, Refusal::new(RefusalKind::Invalid).because("the call was only prepared")));
         }
         let _under_way = asked.engine.ledger.under_way();
-        let entered = match asked.look().await {
-            Some(entered) => entered,
-            None => {
-                if let Err(denied) = around::unheard(validate()).await {
-                    let words = (policy.errors.write)(&denied);
-                    around::tell(|| {
-                        Heard::Refusal(Refusal::new(RefusalKind::Denied).because(self::words(Some(&words))))
-                    });
-                    return Way::Told(R::from_result(Err(denied)));
-                }
-                asked.enter().await
+        let known = asked.look().await;
+        let entered = if let Some(known) = known {
+            known
+        } else {
+            if let Err(denied) = around::unheard(validate()).await {
+                let words = (policy.errors.write)(&denied);
+                around::tell(|| Heard::Refusal(Refusal::new(RefusalKind::Denied).because(self::words(Some(&words)))));
+                return Way::Told(R::from_result(Err(denied)));
             }
+            asked.enter().await
         };
         match entered {
             Entered::Refused(refusal) => Way::Told(refuse(policy, refusal)),
@@ -241,7 +164,7 @@ impl Guard {
                 let grant = holding.grant().clone();
                 let record = Arc::new(asked.record(grant.operation, &grant.generations));
                 let attempt = Attempt::new(call, record, grant.attempt);
-                Way::Run(Run { asked: Arc::new(asked), holding: *holding, attempt, grant })
+                Way::Run(Box::new(Run { asked: Arc::new(asked), holding: *holding, attempt, grant }))
             }
         }
     }

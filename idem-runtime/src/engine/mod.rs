@@ -7,6 +7,7 @@
 mod around;
 mod asked;
 mod cache;
+mod caller;
 mod codec;
 mod enter;
 mod guard;
@@ -18,8 +19,9 @@ use std::{
 };
 
 pub use around::{outcome, prepare, scope};
+pub use caller::{ToolCallSource, current, source};
 pub use codec::{IsResult, MuteError, Policy, Probe, SerdeError, TextError, unclassified};
-pub use guard::{Guard, ToolCallSource, current, source};
+pub use guard::Guard;
 pub use tool_call::{Attempt, ToolCall};
 
 use self::cache::Cache;

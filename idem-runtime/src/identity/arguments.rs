@@ -191,7 +191,10 @@ impl Arguments {
 /// What identities are derived from.
 impl Arguments {
     /// All values are in.
-    pub(crate) fn finish(mut self) -> Result<Self, InvalidArgument> {
+    ///
+    /// # Errors
+    /// [`InvalidArgument`], the first one that has no canonical form.
+    pub fn finish(mut self) -> Result<Self, InvalidArgument> {
         self.close();
         match self.wrong.take() {
             None => Ok(self),
@@ -199,8 +202,15 @@ impl Arguments {
         }
     }
 
+    /// The digest of all effect parameters, in canonical form. Call [`finish`](Self::finish) first.
+    pub fn fingerprint(&self, key: Option<&IdentityKey>) -> Digest {
+        let mut frame = Frame::new(key, domain::ARGUMENTS);
+        frame.part(self.object());
+        frame.digest()
+    }
+
     /// The canonical object of all effect parameters.
-    pub(crate) fn object(&self) -> &[u8] {
+    fn object(&self) -> &[u8] {
         self.bytes().get(..self.effects_end.unwrap_or(0)).unwrap_or_default()
     }
 

@@ -88,7 +88,9 @@ mod tests {
 
     fn digest(parts: &[String]) -> Digest {
         let mut frame = Frame::new(None, domain::SCOPE);
-        parts.iter().for_each(|part| frame.part(part.as_bytes()));
+        for part in parts {
+            frame.part(part.as_bytes());
+        }
         frame.digest()
     }
 

@@ -8,8 +8,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use super::{
     command::{Command, Ending, Grant, Settle, Settled},
     error::LedgerError,
-    front::{Shared, UnderWay},
     record::{Stored, StoredKind},
+    shared::{Shared, UnderWay},
 };
 use crate::{config::LEASE_START_SHARE, id::Tenant};
 

@@ -4,6 +4,7 @@
 //! [`record`] of an operation, the pure [`transition`] that moves it, the [`command`]s a store applies, how a
 //! reservation is [`decide`]d, the [`store`] trait, and the [`front`] that callers talk to.
 
+mod batch;
 mod command;
 mod decide;
 mod error;
@@ -11,6 +12,7 @@ mod front;
 mod lease;
 mod record;
 mod running;
+mod shared;
 mod store;
 mod tallies;
 mod transition;

@@ -46,9 +46,6 @@ pub trait Store: Send + fmt::Debug + 'static {
     /// How [`apply`](Self::apply) waits.
     fn flow(&self) -> Flow;
 
-    /// Work that nobody waits for, done when the ledger has nothing else to do (a checkpoint, say).
-    fn rest(&mut self);
-
     /// The last words before the process lets go of the store.
     fn close(&mut self);
 }

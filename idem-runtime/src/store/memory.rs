@@ -69,8 +69,6 @@ impl Store for MemoryStore {
         Flow::Blocking
     }
 
-    fn rest(&mut self) {}
-
     fn close(&mut self) {}
 }
 
@@ -81,7 +79,9 @@ impl Records {
             Command::Settle(settle) => Reply::Settled(self.settle(settle, now)?),
             Command::Renew(holds) => Reply::Renewed { lost: self.renew(holds, now) },
             Command::Tally(tallies) => {
-                tallies.iter().for_each(|tally| self.tally(tally, now));
+                for tally in tallies {
+                    self.tally(tally, now);
+                }
                 Reply::Tallied
             }
             Command::Purge { records_max, tombstone } => Reply::Purged(self.purge(*records_max, *tombstone, now)),

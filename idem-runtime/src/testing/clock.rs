@@ -32,7 +32,9 @@ impl TestClock {
             inner.uptime += span;
             inner.watchers.clone()
         };
-        watchers.iter().for_each(|moved| moved());
+        for moved in watchers {
+            moved();
+        }
     }
 }
 

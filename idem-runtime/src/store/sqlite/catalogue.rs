@@ -77,12 +77,11 @@ impl Catalogue {
             return Ok(known);
         }
         self.fresh = true;
-        let tenant_number = match self.tenant(db, tenant)? {
-            Some(number) => number,
-            None => {
-                db.prepare_cached("insert into idem_tenants (name) values (?1)")?.execute([tenant.as_str()])?;
-                db.last_insert_rowid()
-            }
+        let tenant_number = if let Some(number) = self.tenant(db, tenant)? {
+            number
+        } else {
+            db.prepare_cached("insert into idem_tenants (name) values (?1)")?.execute([tenant.as_str()])?;
+            db.last_insert_rowid()
         };
         self.tenants.insert(tenant.clone(), tenant_number);
         db.prepare_cached("insert into idem_scopes (tenant, digest, kind, value) values (?1, ?2, ?3, ?4)")?
@@ -103,13 +102,11 @@ impl Catalogue {
             .prepare_cached("select tool from idem_tools where name = ?1 and version = ?2 and params = ?3")?
             .query_row(named, |row| row.get(0))
             .optional()?;
-        let number = match known {
-            Some(number) => number,
-            None => {
-                db.prepare_cached("insert into idem_tools (name, version, params) values (?1, ?2, ?3)")?
-                    .execute(named)?;
-                db.last_insert_rowid()
-            }
+        let number = if let Some(number) = known {
+            number
+        } else {
+            db.prepare_cached("insert into idem_tools (name, version, params) values (?1, ?2, ?3)")?.execute(named)?;
+            db.last_insert_rowid()
         };
         self.tools.insert(Arc::clone(tool), number);
         self.by_number.insert(number, Arc::clone(tool));

@@ -42,7 +42,7 @@ impl Checkpointer {
                 match checkpoint(&connection, "passive") {
                     Ok(()) => tell.store(true, Ordering::Release),
                     Err(error) => {
-                        tracing::warn!(%error, "the ledger's log could not be checkpointed")
+                        tracing::warn!(%error, "the ledger's log could not be checkpointed");
                     }
                 }
             }

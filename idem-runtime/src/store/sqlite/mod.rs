@@ -1,6 +1,7 @@
 //! The embedded ledger: one SQLite file, shared by the processes of one machine.
 //!
-//! In reading order: [`open`] (pragmas, migrations), [`write`] (a batch in one transaction), [`read`] (records,
+//! In reading order: [`open`] (pragmas, migrations), [`write`] (a batch in one transaction), [`settle`]
+//! (how attempts end), [`read`] (records,
 //! on any thread), [`catalogue`] (names interned to numbers), [`checkpoint`] (off the hot path), and how SQLite's
 //! [`failure`]s read in the ledger's words.
 
@@ -10,6 +11,7 @@ mod failure;
 mod open;
 mod purge;
 mod read;
+mod settle;
 mod write;
 
 use std::{path::Path, sync::Arc};
@@ -65,8 +67,6 @@ impl Store for SqliteStore {
     fn flow(&self) -> Flow {
         Flow::Blocking
     }
-
-    fn rest(&mut self) {}
 
     fn close(&mut self) {
         self.checkpointer.stop();

@@ -1,0 +1,170 @@
+//! One batch: committed together, then everybody in it is answered.
+//!
+//! Must not know where commands come from, nor when.
+
+use std::{
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use tokio::sync::oneshot;
+
+use super::{
+    command::{Command, PurgeReport, Reply, Reserve, Reserved, Settled},
+    error::{Aftermath, LedgerError, StoreError, StoreErrorKind},
+    front::{Busy, Taken},
+    lease::Holding,
+    running::Running,
+    shared::Shared,
+    store::Store,
+};
+
+/// A command, and whom its reply goes to.
+pub(super) struct Envelope {
+    pub(super) command: Command,
+    pub(super) to: To,
+}
+
+/// Whom a reply goes to.
+pub(super) enum To {
+    Nobody,
+    Reserver { reply: oneshot::Sender<Result<Taken, LedgerError>>, asked: Duration, busy: Busy },
+    Settler(oneshot::Sender<Result<Settled, LedgerError>>),
+    Purger(oneshot::Sender<Result<PurgeReport, LedgerError>>),
+}
+
+/// What only one thread at a time may touch: the store, and who of this process is running.
+pub(super) struct Core {
+    pub(super) store: Box<dyn Store>,
+    pub(super) running: Running<Envelope>,
+    /// Settlements that the store refused; tried again until it takes them.
+    pub(super) owed: Vec<Envelope>,
+    pub(super) runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Shared {
+    /// Commits a batch and answers everybody in it.
+    pub(super) fn process(self: &Arc<Self>, core: &mut Core, mut batch: Vec<Envelope>) {
+        if batch.iter().any(|envelope| matches!(envelope.command, Command::Settle(_)))
+            && let Some(tallies) = self.take_tallies()
+        {
+            batch.push(Envelope { command: Command::Tally(tallies), to: To::Nobody });
+        }
+        let (commands, to): (Vec<Command>, Vec<To>) =
+            batch.into_iter().map(|Envelope { command, to }| (command, to)).unzip();
+        match self.apply(core, &commands) {
+            Ok(replies) => {
+                for ((command, to), reply) in commands.into_iter().zip(to).zip(replies) {
+                    self.answer(core, command, to, reply);
+                }
+            }
+            // One command may be to blame: without it the others need not fail.
+            Err(error) if error.aftermath() == Aftermath::Nothing && commands.len() > 1 => {
+                for (command, to) in commands.into_iter().zip(to) {
+                    match self.apply(core, std::slice::from_ref(&command)).map(|mut replies| replies.pop()) {
+                        Ok(Some(reply)) => self.answer(core, command, to, reply),
+                        Ok(None) => {}
+                        Err(error) => fail(core, command, to, &error),
+                    }
+                }
+            }
+            Err(error) => {
+                commands.into_iter().zip(to).for_each(|(command, to)| fail(core, command, to, &error));
+            }
+        }
+    }
+
+    fn apply(&self, core: &mut Core, commands: &[Command]) -> Result<Vec<Reply>, StoreError> {
+        let now = self.clock().now();
+        let Core { store, runtime, .. } = core;
+        let applied = store.apply(commands, now);
+        match runtime {
+            Some(runtime) => runtime.block_on(applied),
+            None => match pin!(applied).poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(applied) => applied,
+                Poll::Pending => Err(StoreError::new(
+                    StoreErrorKind::Other,
+                    Aftermath::Unknown,
+                    "a store that says it blocks did not finish when it was polled",
+                )),
+            },
+        }
+    }
+
+    fn answer(self: &Arc<Self>, core: &mut Core, command: Command, to: To, reply: Reply) {
+        match (command, to, reply) {
+            (Command::Reserve(reserve), To::Reserver { reply, asked, busy }, Reply::Reserved(reserved)) => {
+                self.answer_reserver(core, reserve, reserved, reply, asked, busy);
+            }
+            (Command::Settle(settle), to, Reply::Settled(settled)) => {
+                // Whoever waited for this attempt asks again: the answer is now there.
+                self.requeue(core.running.ended(settle.row, settle.fence));
+                if let To::Settler(reply) = to {
+                    // A caller that has gone does not need to know.
+                    let _ = reply.send(Ok(settled));
+                }
+            }
+            (Command::Renew(_), _, Reply::Renewed { lost }) => {
+                for row in lost {
+                    tracing::warn!(row, "a lease could not be renewed: another event moved the operation on");
+                    core.running.lost(row);
+                }
+            }
+            (Command::Purge { .. }, To::Purger(reply), Reply::Purged(report)) => {
+                let _ = reply.send(Ok(report));
+            }
+            // A tally is answered to nobody; any other pair would be a store's mistake, and silence is its answer.
+            _ => {}
+        }
+    }
+
+    fn answer_reserver(
+        self: &Arc<Self>,
+        core: &mut Core,
+        reserve: Arc<Reserve>,
+        reserved: Reserved,
+        reply: oneshot::Sender<Result<Taken, LedgerError>>,
+        asked: Duration,
+        busy: Busy,
+    ) {
+        let taken = match reserved {
+            Reserved::Granted(grant) => {
+                let renew_at = core.running.begin(&grant, reserve.lease, self.clock().now());
+                self.due_at(renew_at);
+                let (tenant, lease) = (reserve.tenant.clone(), reserve.lease);
+                let holding = Holding::new(Arc::clone(self), tenant, grant, asked, lease);
+                Taken::Holding(Box::new(holding))
+            }
+            Reserved::Found(answer) => {
+                let row = answer.record.row;
+                if busy == Busy::Park && core.running.has(row, answer.record.fence) {
+                    let to = To::Reserver { reply, asked, busy };
+                    core.running.park(row, Envelope { command: Command::Reserve(reserve), to });
+                    return;
+                }
+                Taken::Found(answer)
+            }
+            Reserved::Refused(conflict) => Taken::Refused(conflict),
+        };
+        // A caller that has gone drops its holding, and so gives the attempt back.
+        drop(reply.send(Ok(taken)));
+    }
+}
+
+/// Tells whoever sent `command` that it was not carried out.
+fn fail(core: &mut Core, command: Command, to: To, error: &StoreError) {
+    let told = LedgerError::Store(error.clone());
+    match to {
+        To::Reserver { reply, .. } => drop(reply.send(Err(told))),
+        To::Purger(reply) => drop(reply.send(Err(told))),
+        To::Settler(reply) => {
+            drop(reply.send(Err(told)));
+            core.owed.push(Envelope { command, to: To::Nobody });
+        }
+        To::Nobody if matches!(command, Command::Settle(_)) => core.owed.push(Envelope { command, to: To::Nobody }),
+        // Renewals come round again; counts are lost with a word in the log.
+        To::Nobody => tracing::warn!(%error, "the ledger could not write what nobody waits for"),
+    }
+}

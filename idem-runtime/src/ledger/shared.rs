@@ -1,0 +1,293 @@
+//! What the ledger's thread, its callers and the holders of leases share: the queue of commands, and the thread that
+//! works it off.
+//!
+//! Must not know what a command does.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::oneshot;
+
+use super::{
+    batch::{Core, Envelope, To},
+    command::{Command, Settle, Settled, Tally},
+    error::LedgerError,
+    running::Running,
+    store::{Flow, Reader, Store},
+    tallies::Tallies,
+};
+use crate::{
+    clock::{Clock, Timestamp},
+    config::{BATCH_MAX, Config, InlineCommit},
+};
+
+/// What the ledger's thread, its callers and the holders of leases share.
+pub(crate) struct Shared {
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    core: Mutex<Core>,
+    reader: Arc<dyn Reader>,
+    clock: Arc<dyn Clock>,
+    tallies: Tallies,
+    /// Guarded calls under way, to tell an idle ledger from a busy one.
+    under_way: AtomicUsize,
+    /// When the sleeping thread will look again, in nanoseconds; the smallest number while it is awake.
+    wakes_at: AtomicI64,
+    flow: Flow,
+    inline: InlineCommit,
+    run_max: Duration,
+    tally_every: Duration,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: Vec<Envelope>,
+    closed: bool,
+    /// The thread has ended: whoever sends a command carries it out.
+    gone: bool,
+    /// Something new is due: look when.
+    moved: bool,
+}
+
+/// A guarded call under way.
+#[derive(Debug)]
+pub(crate) struct UnderWay(Arc<Shared>);
+
+impl UnderWay {
+    pub(super) fn begin(shared: &Arc<Shared>) -> Self {
+        shared.under_way.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A mutex whose holder panicked still guards consistent data: every change is made in one piece.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// The shared part of a ledger over `store`.
+    pub(super) fn new(store: Box<dyn Store>, clock: Arc<dyn Clock>, config: &Config) -> std::io::Result<Self> {
+        let flow = store.flow();
+        let runtime = match flow {
+            Flow::Blocking => None,
+            Flow::Driven => Some(tokio::runtime::Builder::new_current_thread().enable_all().build()?),
+        };
+        Ok(Self {
+            queue: Mutex::default(),
+            wake: Condvar::new(),
+            reader: store.reader(),
+            core: Mutex::new(Core { store, running: Running::default(), owed: Vec::new(), runtime }),
+            clock,
+            tallies: Tallies::default(),
+            under_way: AtomicUsize::new(0),
+            wakes_at: AtomicI64::new(i64::MIN),
+            flow,
+            inline: config.inline_commit,
+            run_max: config.run_max,
+            tally_every: config.tally_every,
+        })
+    }
+
+    /// What becomes due because the clock was moved is noticed at once.
+    pub(super) fn watch_clock(self: &Arc<Self>) {
+        let weak = Arc::downgrade(self);
+        self.clock.watch(Arc::new(move || {
+            if let Some(shared) = weak.upgrade() {
+                shared.look_again();
+            }
+        }));
+    }
+
+    pub(super) fn reader(&self) -> &dyn Reader {
+        &*self.reader
+    }
+
+    /// Puts off writing counts until something else is written, or a while.
+    pub(super) fn tally(&self, tally: Tally) {
+        if self.tallies.add(tally) {
+            // The first one since the last flush: the thread has to set its timer.
+            self.look_again();
+        }
+    }
+
+    pub(super) fn take_tallies(&self) -> Option<Vec<Tally>> {
+        self.tallies.take()
+    }
+
+    /// No more commands are awaited: the thread ends when the queue is empty.
+    pub(super) fn shut(&self) {
+        held(&self.queue).closed = true;
+        self.wake.notify_one();
+    }
+
+    /// Those who waited for an attempt that has ended ask again: the answer is there now.
+    pub(super) fn requeue(&self, waiting: Vec<Envelope>) {
+        if !waiting.is_empty() {
+            held(&self.queue).waiting.extend(waiting);
+            self.wake.notify_one();
+        }
+    }
+
+    /// Something newly becomes due at `at`.
+    pub(super) fn due_at(&self, at: Timestamp) {
+        if at.as_nanos() < self.wakes_at.load(Ordering::SeqCst) {
+            self.look_again();
+        }
+    }
+
+    pub(super) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    pub(super) async fn settle(self: &Arc<Self>, settle: Settle) -> Result<Settled, LedgerError> {
+        let (reply, settled) = oneshot::channel();
+        self.send(Envelope { command: Command::Settle(settle), to: To::Settler(reply) });
+        settled.await.unwrap_or(Err(LedgerError::Closed))
+    }
+
+    /// Sends a command whose reply nobody awaits.
+    pub(super) fn tell(self: &Arc<Self>, command: Command) {
+        self.queue(Envelope { command, to: To::Nobody });
+    }
+
+    /// Queues a command, or carries it out here and now when nothing else is going on.
+    pub(super) fn send(self: &Arc<Self>, envelope: Envelope) {
+        if self.may_commit_inline()
+            && let Ok(mut core) = self.core.try_lock()
+        {
+            self.process(&mut core, vec![envelope]);
+            return;
+        }
+        self.queue(envelope);
+    }
+
+    fn queue(self: &Arc<Self>, envelope: Envelope) {
+        let gone = {
+            let mut queue = held(&self.queue);
+            queue.waiting.push(envelope);
+            queue.gone
+        };
+        if gone {
+            // What is said now still counts.
+            self.drain();
+        } else {
+            self.wake.notify_one();
+        }
+    }
+
+    /// An idle ledger commits on the caller's thread: two thread switches less. Only where that thread is one of
+    /// several workers, so that nothing else of the caller's waits for the sync.
+    fn may_commit_inline(&self) -> bool {
+        use tokio::runtime::{Handle, RuntimeFlavor};
+        self.inline == InlineCommit::WhenIdle
+            && self.flow == Flow::Blocking
+            && self.under_way.load(Ordering::Relaxed) <= 1
+            && Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
+            && held(&self.queue).waiting.is_empty()
+    }
+
+    /// The ledger's thread.
+    pub(super) fn run(self: &Arc<Self>) {
+        loop {
+            let (batch, closed) = self.next();
+            let mut core = held(&self.core);
+            if !batch.is_empty() {
+                self.process(&mut core, batch);
+            }
+            self.do_what_is_due(&mut core, closed);
+            let mut queue = held(&self.queue);
+            if !queue.waiting.is_empty() {
+                continue;
+            }
+            if closed {
+                queue.gone = true;
+                drop(queue);
+                core.store.close();
+                return;
+            }
+        }
+    }
+
+    /// Wakes the thread so that it finds out anew what is due when.
+    fn look_again(&self) {
+        held(&self.queue).moved = true;
+        self.wake.notify_one();
+    }
+
+    /// Waits for commands, or until something is due.
+    fn next(&self) -> (Vec<Envelope>, bool) {
+        // Whatever becomes due from here on wakes the thread; what was due before is found below.
+        self.wakes_at.store(i64::MAX, Ordering::SeqCst);
+        let due_in = self.due_in();
+        if let Some(span) = due_in {
+            self.wakes_at.store(self.clock.now().after(span).as_nanos(), Ordering::SeqCst);
+        }
+        let mut queue = held(&self.queue);
+        if queue.waiting.is_empty() && !queue.closed && !queue.moved {
+            queue = match due_in {
+                Some(span) => {
+                    self.wake.wait_timeout(queue, span).map_or_else(|poison| poison.into_inner().0, |it| it.0)
+                }
+                None => self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+        self.wakes_at.store(i64::MIN, Ordering::SeqCst);
+        queue.moved = false;
+        let some = queue.waiting.len().min(BATCH_MAX);
+        (queue.waiting.drain(..some).collect(), queue.closed)
+    }
+
+    fn due_in(&self) -> Option<Duration> {
+        let core = held(&self.core);
+        let renewal = core.running.renewal_due().map(|at| at.since(self.clock.now()));
+        let later = !self.tallies.is_empty() || !core.owed.is_empty();
+        let tally = later.then_some(self.tally_every);
+        renewal.into_iter().chain(tally).min()
+    }
+
+    /// Works the queue off on this thread. Whoever finds another one at it may leave: that one looks again when it
+    /// has let go.
+    fn drain(self: &Arc<Self>) {
+        while !held(&self.queue).waiting.is_empty() {
+            let Ok(mut core) = self.core.try_lock() else { return };
+            let batch: Vec<Envelope> = held(&self.queue).waiting.drain(..).collect();
+            self.process(&mut core, batch);
+        }
+    }
+
+    /// Renewals, settlements that the store refused before, and counts that were put off long enough.
+    fn do_what_is_due(self: &Arc<Self>, core: &mut Core, closing: bool) {
+        let now = self.clock.now();
+        let holds = core.running.due(now, self.run_max);
+        let mut batch = std::mem::take(&mut core.owed);
+        if !holds.is_empty() {
+            batch.push(Envelope { command: Command::Renew(holds), to: To::Nobody });
+        }
+        let tallies = if closing { self.tallies.take() } else { self.tallies.take_if_older(self.tally_every) };
+        if let Some(tallies) = tallies {
+            batch.push(Envelope { command: Command::Tally(tallies), to: To::Nobody });
+        }
+        if !batch.is_empty() {
+            self.process(core, batch);
+        }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("flow", &self.flow).finish_non_exhaustive()
+    }
+}

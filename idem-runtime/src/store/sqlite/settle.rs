@@ -1,0 +1,185 @@
+//! How attempts end in the file: settlements, late evidence, ended leases, and the history of all of it.
+
+use std::sync::Arc;
+
+use rusqlite::OptionalExtension;
+
+use super::{
+    failure::nothing,
+    read,
+    write::{Batch, illegal, moved},
+};
+use crate::{
+    clock::Timestamp,
+    ledger::{
+        Answer, Ending, Event, Moved, Record, Reserved, Settle, Settled, State, StoreError, Stored, StoredKind,
+        transition,
+    },
+};
+
+/// How much of a contradicting error's words the history keeps.
+const DETAIL_CHARS: usize = 1_000;
+
+fn record_retain(ending: Ending, now: Timestamp, settle: &Settle) -> Option<Timestamp> {
+    (ending == Ending::Ok).then(|| now.after(settle.retain))
+}
+
+impl Batch<'_> {
+    pub(super) fn end_lease(&mut self, answer: Answer) -> Result<Reserved, StoreError> {
+        let to = moved(answer.record.state, Event::LeaseEnded)?;
+        let mut record = Record::clone(&answer.record);
+        self.move_record(&mut record, Event::LeaseEnded, to, None, None).map_err(nothing)?;
+        Ok(Reserved::Found(Answer { record: Arc::new(record), ..answer }))
+    }
+
+    pub(super) fn settle(&mut self, settle: &Settle) -> Result<Settled, StoreError> {
+        let event = match settle.ending {
+            Ending::Ok => Event::SettleOk,
+            Ending::Retryable => Event::SettleRetryable,
+            Ending::Final => Event::SettleFinal,
+            Ending::Unknown => Event::SettleUnknown,
+            Ending::NotStarted => Event::NotStarted,
+        };
+        let state = moved(State::InProgress, event)?;
+        let tenant = self.catalogue.tenant(self.db, &settle.tenant).map_err(nothing)?;
+        let Some(tenant) = tenant else {
+            return Ok(Settled::Gone);
+        };
+        let retain_until = state.is_finished().then(|| self.now.after(settle.retain));
+        let changed = self
+            .db
+            .prepare_cached(
+                "update idem_operations
+                 set state = ?1, settled_at = ?2, retain_until = ?3, reference = coalesce(?4, reference),
+                     lease_until = null, version = version + 1
+                 where id = ?5 and tenant = ?6 and fence = ?7 and state = 'in_progress'
+                 returning version",
+            )
+            .and_then(|mut update| {
+                let version = update.query_row(
+                    (
+                        state.name(),
+                        self.now.as_nanos(),
+                        retain_until.map(Timestamp::as_nanos),
+                        settle.reference.as_deref(),
+                        settle.row,
+                        tenant,
+                        settle.fence,
+                    ),
+                    |row| row.get::<_, i64>(0),
+                );
+                version.optional()
+            })
+            .map_err(nothing)?;
+        let Some(version) = changed else {
+            return self.late(settle, tenant);
+        };
+        self.result(settle.row, settle.stored.as_ref()).map_err(nothing)?;
+        self.history(settle.row, version, settle.attempt, event, state, None).map_err(nothing)?;
+        Ok(Settled::Recorded { state, settled_at: self.now, retain_until })
+    }
+
+    /// The attempt does not hold the lease any more: what it says is evidence.
+    fn late(&mut self, settle: &Settle, tenant: i64) -> Result<Settled, StoreError> {
+        let Some(mut record) = read::record(self.db, self.catalogue, tenant, settle.row)? else {
+            return Ok(Settled::Gone);
+        };
+        let last = settle.fence == record.fence;
+        let event = match settle.ending {
+            Ending::Ok => Event::LateOk,
+            Ending::Retryable | Ending::Final | Ending::NotStarted if last => Event::LateNoEffect,
+            // Proof about an older attempt says nothing about the last one, and not knowing says nothing at all.
+            Ending::Retryable | Ending::Final | Ending::NotStarted | Ending::Unknown => {
+                return Ok(Settled::Late { record: Arc::new(record) });
+            }
+        };
+        let evidence = settle.stored.as_ref();
+        let (to, review) = match transition(record.state, event).map_err(illegal)? {
+            Moved::To(to) => (to, false),
+            Moved::ToWithReview(to) => (to, true),
+            Moved::Kept => {
+                return Ok(Settled::Late { record: Arc::new(record) });
+            }
+        };
+        record.review |= review;
+        if event == Event::LateOk {
+            record.reference = settle.reference.clone().or(record.reference);
+            record.retain_until = Some(self.now.after(settle.retain));
+            record.stored = evidence.cloned();
+            self.result(record.row, evidence).map_err(nothing)?;
+        }
+        let detail = evidence.filter(|_| review);
+        self.move_record(&mut record, event, to, record_retain(settle.ending, self.now, settle), detail)
+            .map_err(nothing)?;
+        Ok(Settled::Late { record: Arc::new(record) })
+    }
+
+    /// Moves a record that this transaction has read.
+    fn move_record(
+        &mut self,
+        record: &mut Record,
+        event: Event,
+        to: State,
+        retain_until: Option<Timestamp>,
+        detail: Option<&Stored>,
+    ) -> rusqlite::Result<()> {
+        let version = self
+            .db
+            .prepare_cached(
+                "update idem_operations
+                 set state = ?1, settled_at = ?2, lease_until = null, retain_until = coalesce(?3, retain_until),
+                     reference = ?4, review = ?5, version = version + 1
+                 where id = ?6 and fence = ?7 and state = ?8
+                 returning version",
+            )?
+            .query_row(
+                (
+                    to.name(),
+                    self.now.as_nanos(),
+                    retain_until.map(Timestamp::as_nanos),
+                    record.reference.as_deref(),
+                    record.review,
+                    record.row,
+                    record.fence,
+                    record.state.name(),
+                ),
+                |row| row.get(0),
+            )?;
+        self.history(record.row, version, record.attempt, event, to, detail)?;
+        record.state = to;
+        record.settled_at = Some(self.now);
+        record.lease_until = None;
+        Ok(())
+    }
+
+    fn result(&mut self, row: i64, stored: Option<&Stored>) -> rusqlite::Result<()> {
+        let Some(stored) = stored else { return Ok(()) };
+        self.rows += 1;
+        self.db
+            .prepare_cached("insert or replace into idem_results (operation, kind, bytes) values (?1, ?2, ?3)")?
+            .execute((row, stored.kind.code(), &*stored.bytes))?;
+        Ok(())
+    }
+
+    fn history(
+        &mut self,
+        row: i64,
+        version: i64,
+        attempt: u32,
+        event: Event,
+        state: State,
+        detail: Option<&Stored>,
+    ) -> rusqlite::Result<()> {
+        self.rows += 2;
+        let detail = detail.filter(|detail| detail.kind != StoredKind::Value);
+        let words =
+            detail.map(|detail| String::from_utf8_lossy(&detail.bytes).chars().take(DETAIL_CHARS).collect::<String>());
+        self.db
+            .prepare_cached(
+                "insert into idem_history (operation, version, at, attempt, event, state, detail)
+                 values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute((row, version, self.now.as_nanos(), attempt, event.name(), state.name(), words))?;
+        Ok(())
+    }
+}

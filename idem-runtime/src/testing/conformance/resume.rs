@@ -1,0 +1,68 @@
+//! Calls that carry the record of an attempt: they mean that generation and no other.
+
+use super::{
+    calls::{RETAIN, WINDOW, by_args, call, resumed},
+    subject::{Checked, Subject, holds, same},
+};
+use crate::{
+    OperationId,
+    ledger::{AfterRetention, Ending, Reserve, State},
+};
+
+pub(super) async fn exact_generation(subject: &mut Subject) -> Checked {
+    let in_window = |id| Reserve { window: Some(WINDOW), ..call("A", 5, id) };
+    let first = subject.granted(in_window("id1")).await?;
+    subject.recorded(&first, Ending::Ok).await?;
+    subject.advance(WINDOW);
+    let second = subject.granted(in_window("id2")).await?;
+    subject.recorded(&second, Ending::Final).await?;
+    same("the generations of the second", &second.generations, &vec![2, 1])?;
+    subject.advance(WINDOW);
+    for (grant, id, state) in [(&first, "id1", State::Succeeded), (&second, "id2", State::FailedFinal)] {
+        let carried = resumed(in_window(id), grant.operation, &grant.generations);
+        let answer = subject.found(carried).await?;
+        same("the record", &answer.record.row, &grant.row)?;
+        same("its state", &answer.record.state, &state)?;
+        same("the generations", &answer.generations, &grant.generations)?;
+        holds("nothing new leads to it", answer.aliases.is_empty())?;
+    }
+    // Without the record it is the newest that counts, and its window is over.
+    let third = subject.granted(in_window("id3")).await?;
+    same("the generations of the third", &third.generations, &vec![3, 1])
+}
+
+pub(super) async fn prepared(subject: &mut Subject) -> Checked {
+    // The ledger that the record was made from is lost: the operation keeps the id that its provider knows.
+    let operation = {
+        let twin = subject.granted(call("A", 5, "id1")).await?;
+        let mut bytes = *twin.operation.as_bytes();
+        bytes[15] = 4;
+        OperationId::from_bytes(bytes)
+    };
+    let carried = || resumed(call("A", 5, "id1"), operation, &[4, 4]);
+    let grant = subject.granted(carried()).await?;
+    same("the operation", &grant.operation, &operation)?;
+    same("its generations", &grant.generations, &vec![4, 4])?;
+    same("the record shown", &subject.show(operation).await?.row, &grant.row)?;
+    let again = subject.found(carried()).await?;
+    same("the record found", &again.record.row, &grant.row)?;
+    let found = subject.find(&[by_args("A")]).await?;
+    let newest = found.first().and_then(|found| found.as_ref().map(|found| found.generation));
+    same("the newest generation", &newest, &Some(4))
+}
+
+pub(super) async fn after_retention(subject: &mut Subject) -> Checked {
+    for after_retention in [AfterRetention::Tell, AfterRetention::Run] {
+        let order = format!("order {after_retention:?}");
+        let asked = || Reserve { after_retention, ..call(&order, 5, &order) };
+        let first = subject.granted(asked()).await?;
+        subject.recorded(&first, Ending::Ok).await?;
+        subject.advance(RETAIN);
+        let carried = resumed(asked(), first.operation, &first.generations);
+        let answer = subject.found(carried).await?;
+        same("the record", &answer.record.row, &first.row)?;
+        holds("it says that retention has ended", answer.retention_ended)?;
+        subject.advance(RETAIN);
+    }
+    Ok(())
+}
