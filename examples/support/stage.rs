@@ -62,7 +62,7 @@ async fn direct(cli: &Cli) -> anyhow::Result<()> {
     stories::read_all(&cli.transcripts)?;
     let folder = tempfile::tempdir().context("failed to make a temporary folder")?;
     let ledger = cli.ledger.clone().unwrap_or_else(|| folder.path().join("idem.db"));
-    ensure!(!ledger.is_dir(), "failed to open the ledger {}: it is a folder", ledger.display());
+    usable(&ledger)?;
     let (_provider, provider) = Running::provider(&beside(&ledger), cli.provider_keys).await?;
     let tools = if cli.unguarded { ToolSet::Unguarded } else { ToolSet::Guarded };
     let scene = Scene { transcripts: cli.transcripts.clone(), ledger, tools, provider };
@@ -70,6 +70,16 @@ async fn direct(cli: &Cli) -> anyhow::Result<()> {
     show(&summary::text(&played, tools))?;
     if cli.conversations {
         show(&summary::conversations(&played))?;
+    }
+    Ok(())
+}
+
+/// Finds a wrong path before anything has happened, and names it.
+fn usable(ledger: &Path) -> anyhow::Result<()> {
+    ensure!(!ledger.is_dir(), "failed to open the ledger {}: it is a folder", ledger.display());
+    let folder = ledger.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder {
+        ensure!(folder.is_dir(), "failed to open the ledger {}: there is no such folder", ledger.display());
     }
     Ok(())
 }

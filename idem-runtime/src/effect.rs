@@ -8,6 +8,7 @@ use std::{panic, sync::Arc};
 use tokio::{runtime::Handle, task::JoinError};
 
 use crate::{
+    config::ID_BYTES_MAX,
     ledger::{End, Holding, LedgerError, Settled, Stored},
     outcome::Held,
 };
@@ -83,6 +84,11 @@ pub(crate) struct Heard {
 impl Heard {
     /// The provider's id of the effect; the last one counts.
     pub(crate) fn reference(&self, reference: &str) {
+        if reference.len() > ID_BYTES_MAX {
+            // Cut off it would name something else.
+            tracing::warn!(bytes = reference.len(), "a provider's reference is too long to be recorded");
+            return;
+        }
         *self.reference.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(reference.into());
     }
 

@@ -1,6 +1,65 @@
-//! Makes the tools of AI agents safe to retry.
+//! Makes the tools of AI agents safe to retry: one intended effect, however often the call is attempted.
 //!
-//! (crate docs follow)
+//! An agent calls a tool, the answer is lost, the agent calls again. With [`#[idempotent]`](macro@idempotent) on the
+//! tool's function the second call finds the first one's record in a ledger and is told the truth about it: the first
+//! result, still running, outcome unknown, or a conflict. The function's body starts again only after proof that the
+//! earlier attempt had no effect.
+//!
+//! ```
+//! use idem_runtime::{Idem, ToolCall, idempotent};
+//!
+//! # type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+//! /// Gives a customer money back.
+//! #[idempotent(scope = "tenant", key = "template:refund-{order_id}", name = "billing.refund")]
+//! async fn send_refund(call: &ToolCall, order_id: String, cents: u64) -> Result<String> {
+//!     println!("POST /refunds {order_id} {cents}, Idempotency-Key: {}", call.provider_key("refund"));
+//!     call.reference("rf_782");
+//!     Ok("rf_782".to_owned())
+//! }
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<()> {
+//! let idem = Idem::open("memory:").await?; // "sqlite://idem.db" for one that lasts
+//! let call = idem.call().tenant("acme");
+//! let first = send_refund(&call, "A-1".into(), 4_900).await?;
+//! assert_eq!(send_refund(&call, "A-1".into(), 4_900).await?, first); // the body ran for the first call only
+//! # Ok(()) }
+//! ```
+//!
+//! # In reading order
+//!
+//! 1. **The words.** An *operation* is one intended effect; an *attempt* is one try at it, numbered from 1. A *record* in
+//!    the *ledger* says where an operation stands ([`ledger::State`]). A *repeat* is a call that names an operation that is
+//!    already there; if it finished, the repeat is answered by a *replay*. A call with other values under the same identity
+//!    is *drift*.
+//! 2. **The ledger**: [`Idem`] opens it, on an address (`sqlite://…`, `memory:`) or on a [store of one's
+//!    own](Builder::with_store). [`Config`] has every limit and span of time.
+//! 3. **The call**: [`Idem::call`] makes a [`ToolCall`]: tenant, scopes, the model's [id](ToolCall::tool_call_id) of the call
+//!    with its [turn](ToolCall::turn), a deadline. What it lacks for its tool refuses it before anything is reserved.
+//! 4. **The tool**: [the attribute](macro@idempotent), argument by argument: [scope](macro@idempotent#scope) and
+//!    [key](macro@idempotent#key), [marks](macro@idempotent#parameters), [times](macro@idempotent#times), [who outlives
+//!    whom](macro@idempotent#detach), [errors](macro@idempotent#errors).
+//! 5. **In the body**: [`Attempt`], which is the call with an operation: a [provider key](Attempt::provider_key) to send
+//!    along, and a place for the provider's [reference](Attempt::reference).
+//! 6. **The answer**: [`Outcome`], from the `…_outcome` beside each tool or from [`outcome()`]; a [`Refusal`] and its
+//!    [kind](RefusalKind) where there is no result; [`to_model_text`](Outcome::to_model_text) and
+//!    [`to_json`](Outcome::to_json) for the model.
+//! 7. **Across processes**: [`prepare`] and [`AttemptRecord`], which a checkpoint carries to
+//!    [`resume`](ToolCall::resume); [`scope()`] and [`ToolCallSource`], for frameworks that carry the call themselves.
+//! 8. **Looking after it**: [`Idem::show`], [`Idem::drifted`], [`Idem::purge`].
+//! 9. **Below**: [`ledger`], for those who implement a [store](ledger::Store).
+//!
+//! # What it needs
+//!
+//! A tokio runtime with its time driver on. The feature `sqlite` (on by default) brings the embedded ledger; without it
+//! there is `memory:`, which lasts as long as its process, and [`Builder::with_store`]. `testing` brings a clock that is
+//! moved by hand and the checks that every store passes. `foreign-flags` is for this crate's own tests.
+//!
+//! # What it does not promise
+//!
+//! The repository's README has the list; the first three: an unknown outcome stays unknown until somebody looks; a process
+//! that freezes between its check of the lease and its send can still send; what a client inside of the body sends again
+//! by itself is not seen here.
 
 #[doc(hidden)]
 pub mod __private;
@@ -36,3 +95,8 @@ pub use store::MemoryStore;
 #[cfg(feature = "sqlite")]
 pub use store::SqliteStore;
 pub use tool::{Effect, ScopeKind, ToolSpec};
+
+/// The README's code runs too.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

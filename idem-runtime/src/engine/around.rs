@@ -61,13 +61,15 @@ pub(super) async fn unheard<F: Future>(inside: F) -> F::Output {
 ///
 /// For methods of trait impls, which can have no `…_outcome` beside them. The future must be that of one call of a
 /// guarded tool.
-pub async fn outcome<T, E>(call: impl Future<Output = Result<T, E>>) -> Outcome<T> {
-    let (result, heard) = listening(Listener::Outcome(None), call).await;
-    let unheard = || Refusal::new(RefusalKind::Invalid).because("the future called no guarded tool");
-    match (result, heard) {
-        (Ok(value), Listener::Outcome(Some(Heard::Success(told)))) => Outcome::Succeeded(Success { value, told }),
-        (Err(_), Listener::Outcome(Some(Heard::Refusal(refusal)))) => Outcome::Refused(refusal),
-        _ => Outcome::Refused(unheard()),
+pub fn outcome<T, E>(call: impl Future<Output = Result<T, E>>) -> impl Future<Output = Outcome<T>> {
+    // The call's future is large: it is moved once, here, and not kept twice in this one.
+    let call = Box::pin(call);
+    async move {
+        match listening(Listener::Outcome(None), call).await {
+            (Ok(value), Listener::Outcome(Some(Heard::Success(told)))) => Outcome::Succeeded(Success { value, told }),
+            (Err(_), Listener::Outcome(Some(Heard::Refusal(refusal)))) => Outcome::Refused(refusal),
+            _ => Outcome::Refused(unheard_of()),
+        }
     }
 }
 
@@ -75,11 +77,18 @@ pub async fn outcome<T, E>(call: impl Future<Output = Result<T, E>>) -> Outcome<
 ///
 /// # Errors
 /// The [`Refusal`] that the call would get because it is incomplete, malformed or in conflict.
-pub async fn prepare<T, E>(call: impl Future<Output = Result<T, E>>) -> Result<AttemptRecord, Refusal> {
-    match listening(Listener::Prepare(None), call).await {
-        (_, Listener::Prepare(Some(prepared))) => prepared,
-        _ => Err(Refusal::new(RefusalKind::Invalid).because("the future called no guarded tool")),
+pub fn prepare<T, E>(call: impl Future<Output = Result<T, E>>) -> impl Future<Output = Result<AttemptRecord, Refusal>> {
+    let call = Box::pin(call);
+    async move {
+        match listening(Listener::Prepare(None), call).await {
+            (_, Listener::Prepare(Some(prepared))) => prepared,
+            _ => Err(unheard_of()),
+        }
     }
+}
+
+fn unheard_of() -> Refusal {
+    Refusal::new(RefusalKind::Invalid).because("the future called no guarded tool")
 }
 
 async fn listening<F: Future>(listener: Listener, call: F) -> (F::Output, Listener) {

@@ -121,8 +121,8 @@ impl<E: Serialize + DeserializeOwned + fmt::Display> SerdeError<E> for &&Probe<E
     fn codec(&self) -> ErrorCodec<E> {
         ErrorCodec {
             write: |error| match serde_json::to_vec(error) {
-                Ok(json) => Stored { kind: StoredKind::Error, bytes: json.into() },
-                Err(_) => in_words(error),
+                Ok(json) if json.len() <= ERROR_BYTES_MAX => Stored { kind: StoredKind::Error, bytes: json.into() },
+                Ok(_) | Err(_) => in_words(error),
             },
             read: |json| serde_json::from_slice(json).ok(),
         }
@@ -156,6 +156,9 @@ impl<E> MuteError<E> for Probe<E> {
         ErrorCodec { write, read: |_| None }
     }
 }
+
+/// An error that is larger as JSON is stored in words.
+const ERROR_BYTES_MAX: usize = 64 * 1024;
 
 /// How much of an error's words is stored.
 const WORDS_BYTES_MAX: usize = 4 * 1024;

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::asked::Asked;
 use crate::{
+    call::AttemptRecord,
     clock::Timestamp,
     identity::Source,
     ledger::{
@@ -25,11 +26,24 @@ pub(crate) enum Entered {
     Refused(Refusal),
 }
 
+/// What is known of a call before the ledger is asked for an attempt.
+#[derive(Debug)]
+pub(crate) enum Looked {
+    /// The answer.
+    Known(Entered),
+    /// An attempt is running, or its owner has fallen silent.
+    Taken,
+    /// Nothing stands in the way of an attempt.
+    Free,
+}
+
 /// A stored outcome, not yet decoded.
 #[derive(Debug)]
 pub(crate) struct Replayed {
     pub(crate) state: State,
     pub(crate) stored: Option<Stored>,
+    /// The version of the tool's contract when it was recorded.
+    pub(crate) recorded: u32,
     pub(crate) told: Told,
 }
 
@@ -42,20 +56,18 @@ const RETRY_AFTER_MIN: Duration = Duration::from_secs(1);
 const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
 impl Asked {
-    /// What is already known: a finished operation's answer, or a conflict. `None` when the ledger has to be asked
-    /// for an attempt.
-    pub(crate) async fn look(&self) -> Option<Entered> {
+    /// What is already known, from memory or from the store, without a change of the ledger.
+    pub(crate) async fn look(&self) -> Looked {
         let now = self.engine.clock.now();
         if let Some(matches) = self.engine.cache.find(&self.reserve.identities)
-            && let Some(entered) = self.judged(&matches, now)
+            && let known @ Looked::Known(_) = self.judged(&matches, now)
         {
-            return Some(entered);
+            return known;
         }
-        let matches = match self.read().await {
-            Ok(matches) => matches,
-            Err(error) => return Some(Entered::Refused(unavailable(error))),
-        };
-        self.judged(&matches, now)
+        match self.read().await {
+            Ok(matches) => self.judged(&matches, now),
+            Err(error) => Looked::Known(Entered::Refused(unavailable(error))),
+        }
     }
 
     async fn read(&self) -> Result<Vec<Option<Match>>, LedgerError> {
@@ -67,18 +79,18 @@ impl Asked {
         Ok(self.engine.ledger.reader().find(find).await?)
     }
 
-    /// Answers that need no change of the ledger.
-    fn judged(&self, matches: &[Option<Match>], now: Timestamp) -> Option<Entered> {
+    fn judged(&self, matches: &[Option<Match>], now: Timestamp) -> Looked {
         match decide(&self.reserve, matches, now) {
-            Decision::Answer(answer) if answer.record.state == State::InProgress => None,
-            Decision::Answer(answer) => Some(self.answered(&answer)),
-            Decision::Refuse(conflict) => Some(Entered::Refused(self.refused(conflict))),
-            Decision::Create { .. } | Decision::Reopen(_) | Decision::EndLease(_) => None,
+            Decision::Answer(answer) if answer.record.state == State::InProgress => Looked::Taken,
+            Decision::EndLease(_) => Looked::Taken,
+            Decision::Answer(answer) => Looked::Known(self.answered(&answer)),
+            Decision::Refuse(conflict) => Looked::Known(Entered::Refused(self.refused(conflict))),
+            Decision::Create { .. } | Decision::Reopen(_) => Looked::Free,
         }
     }
 
     /// The generations that a first dispatch would have, for a record made in advance.
-    pub(crate) async fn prepared(&self) -> Result<crate::call::AttemptRecord, Refusal> {
+    pub(crate) async fn prepared(&self) -> Result<AttemptRecord, Refusal> {
         let matches = self.read().await.map_err(unavailable)?;
         let (operation, generations) = match decide(&self.reserve, &matches, self.engine.clock.now()) {
             Decision::Create { operation, generations } => (operation, generations),
@@ -192,11 +204,17 @@ impl Asked {
     }
 
     fn replayed(&self, answer: &Answer) -> Replayed {
-        let record = &answer.record;
-        let replay = Replay { by: answer.by.name(), reworded: reworded(record, &self.reserve.content) };
+        let record = self.record(answer.record.operation, &answer.generations);
+        self.as_replay(&answer.record, answer.by.name(), Arc::new(record))
+    }
+
+    /// A finished record as the answer to this call.
+    pub(crate) fn as_replay(&self, record: &Record, by: &'static str, carried: Arc<AttemptRecord>) -> Replayed {
+        let replay = Replay { by, reworded: reworded(record, &self.reserve.content) };
         Replayed {
             state: record.state,
             stored: record.stored.clone(),
+            recorded: record.tool.version,
             told: Told {
                 operation: record.operation,
                 first_at: record.reserved_at,
@@ -204,7 +222,7 @@ impl Asked {
                 replay: Some(replay),
                 reference: record.reference.clone(),
                 held: Held::Result,
-                record: Arc::new(self.record(record.operation, &answer.generations)),
+                record: carried,
             },
         }
     }

@@ -11,7 +11,7 @@ use super::{
     asked::Asked,
     caller::Caller,
     codec::{self, IsResult, Policy},
-    enter::{Entered, Replayed, words},
+    enter::{Entered, Looked, Replayed, words},
     tool_call::{Attempt, ToolCall},
 };
 use crate::{
@@ -67,7 +67,7 @@ impl Guard {
         match self.way(policy, async || Ok(())).await {
             Way::Told(told) => told,
             Way::Run(run) => {
-                let body = body(run.attempt.clone());
+                let body = Box::pin(body(run.attempt.clone()));
                 run.detached(policy, body).await
             }
         }
@@ -84,7 +84,7 @@ impl Guard {
         match self.way(policy, async || Ok(())).await {
             Way::Told(told) => told,
             Way::Run(run) => {
-                let body = body(run.attempt.clone());
+                let body = Box::pin(body(run.attempt.clone()));
                 run.in_place(policy, body).await
             }
         }
@@ -102,7 +102,7 @@ impl Guard {
         match self.way(policy, async || validate(&args).await).await {
             Way::Told(told) => told,
             Way::Run(run) => {
-                let body = body(run.attempt.clone(), args);
+                let body = Box::pin(body(run.attempt.clone(), args));
                 run.detached(policy, body).await
             }
         }
@@ -120,7 +120,7 @@ impl Guard {
         match self.way(policy, async || validate(&args).await).await {
             Way::Told(told) => told,
             Way::Run(run) => {
-                let body = body(run.attempt.clone(), args);
+                let body = Box::pin(body(run.attempt.clone(), args));
                 run.in_place(policy, body).await
             }
         }
@@ -146,20 +146,24 @@ impl Guard {
             return Way::Told(refuse(policy, Refusal::new(RefusalKind::Invalid).because("the call was only prepared")));
         }
         let _under_way = asked.engine.ledger.under_way();
-        let known = asked.look().await;
-        let entered = if let Some(known) = known {
-            known
-        } else {
-            if let Err(denied) = around::unheard(validate()).await {
-                let words = (policy.errors.write)(&denied);
-                around::tell(|| Heard::Refusal(Refusal::new(RefusalKind::Denied).because(self::words(Some(&words)))));
-                return Way::Told(R::from_result(Err(denied)));
-            }
-            asked.enter().await
+        let entered = match asked.look().await {
+            Looked::Known(entered) => entered,
+            Looked::Free => match around::unheard(validate()).await {
+                Ok(()) => Box::pin(asked.enter()).await,
+                Err(denied) => return Way::Told(deny(policy, denied)),
+            },
+            // A repeat of what is running is no new effect: it waits unchecked, and is checked only if its turn comes.
+            Looked::Taken => match Box::pin(asked.enter()).await {
+                Entered::Run(holding) => match around::unheard(validate()).await {
+                    Ok(()) => Entered::Run(holding),
+                    Err(denied) => return Way::Told(deny(policy, denied)),
+                },
+                answered => answered,
+            },
         };
         match entered {
             Entered::Refused(refusal) => Way::Told(refuse(policy, refusal)),
-            Entered::Replay(replayed) => Way::Told(replay(policy, *replayed)),
+            Entered::Replay(replayed) => Way::Told(replay(policy, spec.contract_version(), *replayed)),
             Entered::Run(holding) => {
                 let grant = holding.grant().clone();
                 let record = Arc::new(asked.record(grant.operation, &grant.generations));
@@ -174,7 +178,7 @@ impl Run {
     async fn detached<R, F>(self, policy: Policy<R>, body: F) -> R
     where
         R: IsResult + Send + 'static,
-        R::Ok: Serialize,
+        R::Ok: Serialize + DeserializeOwned,
         F: Future<Output = R> + Send + 'static,
     {
         let Self { asked, holding, attempt, grant } = self;
@@ -187,7 +191,7 @@ impl Run {
     async fn in_place<R, F>(self, policy: Policy<R>, body: F) -> R
     where
         R: IsResult,
-        R::Ok: Serialize,
+        R::Ok: Serialize + DeserializeOwned,
         F: Future<Output = R>,
     {
         let Self { asked, holding, attempt, grant } = self;
@@ -229,7 +233,11 @@ impl Asked {
 }
 
 /// The answer to the call that ran the body.
-fn told<R: IsResult>(policy: Policy<R>, asked: &Asked, attempt: &Attempt, grant: &Grant, ran: Ran<R>) -> R {
+fn told<R>(policy: Policy<R>, asked: &Asked, attempt: &Attempt, grant: &Grant, ran: Ran<R>) -> R
+where
+    R: IsResult,
+    R::Ok: DeserializeOwned,
+{
     let refusal = |kind| Refusal::new(kind).of(grant.operation).first_at(grant.reserved_at);
     let (output, end) = match ran {
         Ran::TooLate => {
@@ -244,7 +252,16 @@ fn told<R: IsResult>(policy: Policy<R>, asked: &Asked, attempt: &Attempt, grant:
     if let Ok(settled) = &end.settled {
         asked.settled(grant, settled, end.stored.clone(), end.reference.clone());
     }
-    match output.into_result() {
+    let result = output.into_result();
+    if result.is_err()
+        && let Ok(Settled::Late { record }) = &end.settled
+        && record.state == State::Succeeded
+    {
+        // Meanwhile it was proved that the effect happened: that is the answer, not what this attempt believes.
+        let replayed = asked.as_replay(record, "operation", Arc::clone(attempt.record()));
+        return replay(policy, asked.spec.contract_version(), replayed);
+    }
+    match result {
         Ok(value) => {
             around::tell(|| Heard::Success(success(attempt, grant, end)));
             R::from_result(Ok(value))
@@ -280,18 +297,27 @@ fn success(attempt: &Attempt, grant: &Grant, end: Ended) -> Told {
     }
 }
 
+/// The tool's own check said no; a holding that is dropped for it gives its attempt back.
+fn deny<R: IsResult>(policy: Policy<R>, denied: R::Err) -> R {
+    around::tell(|| {
+        let words = words(Some(&(policy.errors.write)(&denied)));
+        Heard::Refusal(Refusal::new(RefusalKind::Denied).because(words))
+    });
+    R::from_result(Err(denied))
+}
+
 fn refuse<R: IsResult>(policy: Policy<R>, refusal: Refusal) -> R {
     around::tell(|| Heard::Refusal(refusal.clone()));
     R::from_result(Err((policy.refuse)(refusal)))
 }
 
 /// A stored outcome, decoded by today's types.
-fn replay<R>(policy: Policy<R>, replayed: Replayed) -> R
+fn replay<R>(policy: Policy<R>, current: u32, replayed: Replayed) -> R
 where
     R: IsResult,
     R::Ok: DeserializeOwned,
 {
-    let Replayed { state, stored, told } = replayed;
+    let Replayed { state, stored, recorded, told } = replayed;
     let refusal = |kind| Refusal::new(kind).of(told.operation).first_at(told.first_at);
     if state == State::FailedFinal {
         let known = stored.as_ref().filter(|stored| stored.kind == StoredKind::Error);
@@ -311,7 +337,10 @@ where
                 around::tell(|| Heard::Success(told));
                 R::from_result(Ok(value))
             }
-            Err(error) => refuse(policy, refusal(RefusalKind::ResultUnreadable).because(error).with_raw(stored.bytes)),
+            Err(error) => {
+                let kind = RefusalKind::ResultUnreadable { recorded, current };
+                refuse(policy, refusal(kind).because(error).with_raw(stored.bytes))
+            }
         },
         other => refuse(policy, refusal(RefusalKind::ResultNotHeld).because(words(other.as_ref()))),
     }

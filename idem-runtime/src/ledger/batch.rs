@@ -106,7 +106,8 @@ impl Shared {
                     let _ = reply.send(Ok(settled));
                 }
             }
-            (Command::Renew(_), _, Reply::Renewed { lost }) => {
+            (Command::Renew(holds), _, Reply::Renewed { lost }) => {
+                tracing::debug!(leases = holds.len(), lost = lost.len(), "renewed the leases of what is running");
                 for row in lost {
                     tracing::warn!(row, "a lease could not be renewed: another event moved the operation on");
                     core.running.lost(row);

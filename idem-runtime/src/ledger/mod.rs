@@ -27,7 +27,10 @@ pub use record::{Drifted, Record, State, Stored, StoredKind};
 pub use store::{BoxFuture, Find, Flow, Reader, Store};
 pub use transition::{Event, Illegal, Moved, transition};
 
-pub use crate::identity::{Digest, Identity, Scope, Tool};
+pub use crate::{
+    identity::{Digest, Identity, Scope, Tool},
+    tool::AfterRetention,
+};
 
 pub(crate) use decide::reworded;
 pub(crate) use front::{Busy, Ledger, Taken};

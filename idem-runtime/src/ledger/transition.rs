@@ -29,11 +29,13 @@ pub enum Event {
     LateOk,
     /// The last attempt, late, proves that nothing happened.
     LateNoEffect,
+    /// An attempt that no longer holds the lease does not know.
+    LateUnknown,
 }
 
 impl Event {
     /// Every event.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Reserve,
         Self::SettleOk,
         Self::SettleRetryable,
@@ -43,6 +45,7 @@ impl Event {
         Self::LeaseEnded,
         Self::LateOk,
         Self::LateNoEffect,
+        Self::LateUnknown,
     ];
 
     /// The event's name in the history.
@@ -57,6 +60,7 @@ impl Event {
             Self::LeaseEnded => "lease_ended",
             Self::LateOk => "late_ok",
             Self::LateNoEffect => "late_no_effect",
+            Self::LateUnknown => "late_unknown",
         }
     }
 }
@@ -117,6 +121,11 @@ pub const fn transition(state: State, event: Event) -> Result<Moved, Illegal> {
         (S::Succeeded, E::LateNoEffect) => Moved::ToWithReview(S::Succeeded),
         (S::InProgress | S::FailedRetryable | S::FailedFinal, E::LateNoEffect) => Moved::Kept,
 
+        // Not knowing says nothing.
+        (S::InProgress | S::Succeeded | S::FailedRetryable | S::FailedFinal | S::OutcomeUnknown, E::LateUnknown) => {
+            Moved::Kept
+        }
+
         // What only the holder of a lease can say cannot be said without one.
         (
             S::Succeeded | S::FailedRetryable | S::FailedFinal | S::OutcomeUnknown,
@@ -150,6 +159,11 @@ mod tests {
         (State::FailedRetryable, Event::LateNoEffect, Moved::Kept),
         (State::FailedFinal, Event::LateOk, Moved::ToWithReview(State::Succeeded)),
         (State::FailedFinal, Event::LateNoEffect, Moved::Kept),
+        (State::InProgress, Event::LateUnknown, Moved::Kept),
+        (State::Succeeded, Event::LateUnknown, Moved::Kept),
+        (State::FailedRetryable, Event::LateUnknown, Moved::Kept),
+        (State::FailedFinal, Event::LateUnknown, Moved::Kept),
+        (State::OutcomeUnknown, Event::LateUnknown, Moved::Kept),
         (State::OutcomeUnknown, Event::LateOk, Moved::To(State::Succeeded)),
         (State::OutcomeUnknown, Event::LateNoEffect, Moved::To(State::FailedRetryable)),
     ];

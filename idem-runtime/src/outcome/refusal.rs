@@ -66,8 +66,13 @@ pub enum RefusalKind {
     RetentionEnded,
     /// The operation succeeded, but its result was never held.
     ResultNotHeld,
-    /// The operation succeeded, but today's code cannot read the result.
-    ResultUnreadable,
+    /// The operation succeeded, but today's code cannot read the result; [`Refusal::raw_result`] has it.
+    ResultUnreadable {
+        /// The version of the tool's contract when it was recorded.
+        recorded: u32,
+        /// The version now.
+        current: u32,
+    },
 }
 
 impl RefusalKind {
@@ -85,7 +90,7 @@ impl RefusalKind {
                 "rejected_key_conflict"
             }
             Self::RetentionEnded => "retention_ended",
-            Self::ResultNotHeld | Self::ResultUnreadable => "succeeded_without_result",
+            Self::ResultNotHeld | Self::ResultUnreadable { .. } => "succeeded_without_result",
         }
     }
 }
@@ -203,11 +208,10 @@ impl Refusal {
             RefusalKind::ResultNotHeld => {
                 "Already done; its result was not held. Nothing was done now. Do not call again.".to_owned()
             }
-            RefusalKind::ResultUnreadable => {
-                "Already done; its recorded result cannot be read by this version. Nothing was done now. Do not call \
-                 again."
-                    .to_owned()
-            }
+            RefusalKind::ResultUnreadable { recorded, current } => format!(
+                "Already done; its result was recorded by version {recorded} of the tool and cannot be read by version \
+                 {current}. Nothing was done now. Do not call again."
+            ),
         }
     }
 }

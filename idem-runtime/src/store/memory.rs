@@ -200,9 +200,7 @@ impl Records {
             (Ending::NotStarted, true) => Event::NotStarted,
             (Ending::Ok, false) => Event::LateOk,
             (Ending::Retryable | Ending::Final | Ending::NotStarted, false) if last => Event::LateNoEffect,
-            (Ending::Retryable | Ending::Final | Ending::NotStarted | Ending::Unknown, false) => {
-                return Ok(Settled::Late { record: Arc::clone(&kept.record) });
-            }
+            (Ending::Retryable | Ending::Final | Ending::NotStarted | Ending::Unknown, false) => Event::LateUnknown,
         };
         let (to, review) = match transition(kept.record.state, event).map_err(illegal)? {
             Moved::To(to) => (to, false),

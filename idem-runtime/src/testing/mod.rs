@@ -2,5 +2,6 @@
 //! passes.
 
 mod clock;
+pub mod conformance;
 
 pub use clock::TestClock;

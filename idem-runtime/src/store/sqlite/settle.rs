@@ -20,10 +20,6 @@ use crate::{
 /// How much of a contradicting error's words the history keeps.
 const DETAIL_CHARS: usize = 1_000;
 
-fn record_retain(ending: Ending, now: Timestamp, settle: &Settle) -> Option<Timestamp> {
-    (ending == Ending::Ok).then(|| now.after(settle.retain))
-}
-
 impl Batch<'_> {
     pub(super) fn end_lease(&mut self, answer: Answer) -> Result<Reserved, StoreError> {
         let to = moved(answer.record.state, Event::LeaseEnded)?;
@@ -79,7 +75,7 @@ impl Batch<'_> {
         Ok(Settled::Recorded { state, settled_at: self.now, retain_until })
     }
 
-    /// The attempt does not hold the lease any more: what it says is evidence.
+    /// The attempt does not hold the lease any more: what it says is evidence, and stays in the history.
     fn late(&mut self, settle: &Settle, tenant: i64) -> Result<Settled, StoreError> {
         let Some(mut record) = read::record(self.db, self.catalogue, tenant, settle.row)? else {
             return Ok(Settled::Gone);
@@ -88,30 +84,38 @@ impl Batch<'_> {
         let event = match settle.ending {
             Ending::Ok => Event::LateOk,
             Ending::Retryable | Ending::Final | Ending::NotStarted if last => Event::LateNoEffect,
-            // Proof about an older attempt says nothing about the last one, and not knowing says nothing at all.
-            Ending::Retryable | Ending::Final | Ending::NotStarted | Ending::Unknown => {
-                return Ok(Settled::Late { record: Arc::new(record) });
-            }
+            // Proof about an older attempt says nothing about the last one.
+            Ending::Retryable | Ending::Final | Ending::NotStarted | Ending::Unknown => Event::LateUnknown,
         };
-        let evidence = settle.stored.as_ref();
+        let said = settle.stored.as_ref();
         let (to, review) = match transition(record.state, event).map_err(illegal)? {
             Moved::To(to) => (to, false),
             Moved::ToWithReview(to) => (to, true),
             Moved::Kept => {
+                self.kept(&record, settle.attempt, event, said).map_err(nothing)?;
                 return Ok(Settled::Late { record: Arc::new(record) });
             }
         };
         record.review |= review;
+        let mut retain_until = None;
         if event == Event::LateOk {
+            retain_until = Some(self.now.after(settle.retain));
             record.reference = settle.reference.clone().or(record.reference);
-            record.retain_until = Some(self.now.after(settle.retain));
-            record.stored = evidence.cloned();
-            self.result(record.row, evidence).map_err(nothing)?;
+            record.retain_until = retain_until;
+            record.stored = said.cloned();
+            self.result(record.row, said).map_err(nothing)?;
         }
-        let detail = evidence.filter(|_| review);
-        self.move_record(&mut record, event, to, record_retain(settle.ending, self.now, settle), detail)
-            .map_err(nothing)?;
+        self.move_record(&mut record, event, to, retain_until, said).map_err(nothing)?;
         Ok(Settled::Late { record: Arc::new(record) })
+    }
+
+    /// Evidence that changes nothing.
+    fn kept(&mut self, record: &Record, attempt: u32, event: Event, said: Option<&Stored>) -> rusqlite::Result<()> {
+        let version = self
+            .db
+            .prepare_cached("update idem_operations set version = version + 1 where id = ?1 returning version")?
+            .query_row([record.row], |row| row.get(0))?;
+        self.history(record.row, version, attempt, event, record.state, said)
     }
 
     /// Moves a record that this transaction has read.

@@ -20,12 +20,8 @@ pub(super) async fn reopened(subject: &mut Subject) -> Checked {
         subject.advance(NANO);
         let reworded = Reserve { content: [9; 8].into(), ..call(order, 5, order) };
         let second = subject.granted(reworded.clone()).await?;
-        let should_be = Grant {
-            attempt: 2,
-            fence: second.fence,
-            lease_until: subject.now.after(LEASE),
-            ..first.clone()
-        };
+        let should_be =
+            Grant { attempt: 2, fence: second.fence, lease_until: subject.now.after(LEASE), ..first.clone() };
         same("the grant", &second, &should_be)?;
         holds("the fencing token is a larger one", second.fence > first.fence)?;
         let should_be = Record {
@@ -142,6 +138,7 @@ pub(super) async fn renewed(subject: &mut Subject) -> Checked {
     same("the record", &subject.show(second.operation).await?, &unknown)?;
     let words = Some(Stored { kind: StoredKind::Text, bytes: b"\"Unknown".as_slice().into() });
     let told = subject.show(third.operation).await?.stored;
-    let starts = told.zip(words).is_some_and(|(told, words)| told.kind == words.kind && told.bytes.starts_with(&words.bytes));
+    let starts =
+        told.zip(words).is_some_and(|(told, words)| told.kind == words.kind && told.bytes.starts_with(&words.bytes));
     if starts { Ok(()) } else { Err(Wrong::new("the words of an unknown outcome are not kept")) }
 }

@@ -92,8 +92,13 @@ pub(super) async fn interleaved(subject: &mut Subject) -> Checked {
     let reserve = |cents| Command::Reserve(Arc::new(call("A", cents, "A")));
     let purge = Command::Purge { records_max: 10, tombstone: TOMBSTONE };
     let replies = subject.apply(&[reserve(5), purge.clone(), reserve(6), purge.clone(), reserve(5)]).await?;
-    let [Reply::Reserved(told), Reply::Purged(report), Reply::Reserved(anew), Reply::Purged(again), Reply::Reserved(last)] =
-        <[Reply; 5]>::try_from(replies).map_err(|_| Wrong::new("five commands have five replies"))?
+    let [
+        Reply::Reserved(told),
+        Reply::Purged(report),
+        Reply::Reserved(anew),
+        Reply::Purged(again),
+        Reply::Reserved(last),
+    ] = <[Reply; 5]>::try_from(replies).map_err(|_| Wrong::new("five commands have five replies"))?
     else {
         return Err(Wrong::new("a reply belongs to another command"));
     };

@@ -43,7 +43,11 @@ pub(super) async fn boundary(subject: &mut Subject) -> Checked {
         let first = subject.granted(call(order, 5, order)).await?;
         subject.advance(NANO * 1_000);
         subject.recorded(&first, ending).await?;
-        same("the end of retention", &subject.show(first.operation).await?.retain_until, &Some(subject.now.after(RETAIN)))?;
+        same(
+            "the end of retention",
+            &subject.show(first.operation).await?.retain_until,
+            &Some(subject.now.after(RETAIN)),
+        )?;
         subject.advance(RETAIN - NANO);
         for ended in [false, true, true] {
             let answer = subject.found(call(order, 5, order)).await?;

@@ -144,18 +144,18 @@ impl Subject {
         }
     }
 
-    pub(super) async fn find(&self, identities: &[Identity]) -> Checked<Vec<Option<Match>>> {
+    pub(super) async fn find(&mut self, identities: &[Identity]) -> Checked<Vec<Option<Match>>> {
         self.find_as(&tenant(), identities).await
     }
 
-    pub(super) async fn find_as(&self, tenant: &Tenant, identities: &[Identity]) -> Checked<Vec<Option<Match>>> {
+    pub(super) async fn find_as(&mut self, tenant: &Tenant, identities: &[Identity]) -> Checked<Vec<Option<Match>>> {
         let found = self.reader().find(Find { tenant, scope: &scope().digest, identities }).await?;
         same("the number of matches", &found.len(), &identities.len())?;
         Ok(found)
     }
 
     /// The record of an operation that is there.
-    pub(super) async fn show(&self, operation: OperationId) -> Checked<Record> {
+    pub(super) async fn show(&mut self, operation: OperationId) -> Checked<Record> {
         let shown = self.reader().show(&tenant(), operation).await?;
         shown.ok_or_else(|| Wrong(format!("{operation} is not shown")))
     }
