@@ -3,7 +3,7 @@
 //! Must not know which tool is called, how identities are derived or that there is a ledger. Values stand
 //! here as the caller gave them; they are checked when an identity is derived from them.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     clock::Timestamp,
@@ -86,11 +86,11 @@ impl CallContext {
 #[serde(deny_unknown_fields)]
 pub struct AttemptRecord {
     pub(crate) version: u32,
-    pub(crate) tool: String,
-    pub(crate) tenant: String,
-    pub(crate) principal: Option<String>,
-    pub(crate) scope_kind: String,
-    pub(crate) scope_value: Option<String>,
+    pub(crate) tool: Arc<str>,
+    pub(crate) tenant: Arc<str>,
+    pub(crate) principal: Option<Arc<str>>,
+    pub(crate) scope_kind: Cow<'static, str>,
+    pub(crate) scope_value: Option<Arc<str>>,
     #[serde(with = "hex")]
     pub(crate) scope: [u8; 32],
     pub(crate) identities: Vec<CarriedIdentity>,
@@ -130,11 +130,11 @@ impl AttemptRecord {
     }
 
     pub(crate) fn tenant(&self) -> Option<Tenant> {
-        Tenant::new(self.tenant.as_str()).ok()
+        Tenant::new(Arc::clone(&self.tenant)).ok()
     }
 
     pub(crate) fn principal(&self) -> Option<Principal> {
-        self.principal.as_deref().and_then(|name| Principal::new(name).ok())
+        self.principal.clone().and_then(|name| Principal::new(name).ok())
     }
 }
 
@@ -178,15 +178,15 @@ mod tests {
     fn an_attempt_record_survives_its_text() {
         let record = AttemptRecord {
             version: AttemptRecord::VERSION,
-            tool: "app::send_refund".to_owned(),
-            tenant: "acme".to_owned(),
+            tool: "app::send_refund".into(),
+            tenant: "acme".into(),
             principal: None,
-            scope_kind: "conversation".to_owned(),
-            scope_value: Some("c-1".to_owned()),
+            scope_kind: "conversation".into(),
+            scope_value: Some("c-1".into()),
             scope: [7; 32],
             identities: vec![CarriedIdentity { source: 2, digest: [9; 32], generation: 1 }],
             fingerprint: [3; 32],
-            operation: OperationId::from_bytes([1; 16]),
+            operation: OperationId::from_bytes([1; 20]),
         };
         let text = serde_json::to_string(&record).expect("a record serialises");
         assert_eq!(serde_json::from_str::<AttemptRecord>(&text).expect("and back"), record);

@@ -5,7 +5,7 @@
 
 use std::{panic, sync::Arc};
 
-use tokio::{runtime::Handle, task::JoinError};
+use tokio::task::JoinError;
 
 use crate::{
     config::ID_BYTES_MAX,
@@ -58,13 +58,9 @@ pub(crate) async fn detached<R>(
 where
     R: Send + 'static,
 {
-    match Handle::try_current() {
-        // Without a runtime there is nothing to hand the body to.
-        Err(_) => in_place(holding, body, end_of).await,
-        Ok(runtime) => match runtime.spawn(in_place(holding, body, end_of)).await {
-            Ok(ran) => ran,
-            Err(error) => lost(error),
-        },
+    match tokio::spawn(in_place(holding, body, end_of)).await {
+        Ok(ran) => ran,
+        Err(error) => lost(error),
     }
 }
 

@@ -34,7 +34,7 @@ impl fmt::Display for InvalidId {
             Self::TooLong { what, bytes } => {
                 write!(f, "the {what} has {bytes} bytes, at most {ID_BYTES_MAX} are allowed")
             }
-            Self::NotAnOperation => f.write_str("an operation id reads `op_` and 32 hexadecimal digits"),
+            Self::NotAnOperation => f.write_str("an operation id reads `op_` and 40 hexadecimal digits"),
         }
     }
 }
@@ -69,6 +69,10 @@ macro_rules! name {
                 checked($what, text).map(Self)
             }
 
+            pub(crate) fn shared(&self) -> Arc<str> {
+                Arc::clone(&self.0)
+            }
+
             /// The name as it was given.
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -92,21 +96,24 @@ name! {
     Principal, "principal"
 }
 
-/// The stable id of one intended effect, written `op_` and 32 hexadecimal digits.
+/// How long an operation's id is.
+pub(crate) const OPERATION_BYTES: usize = 20;
+
+/// The stable id of one intended effect, written `op_` and 40 hexadecimal digits.
 ///
 /// Derived from the operation's identity, not minted: a ledger that was lost and rebuilt gives the same
 /// operation the same id, so a provider that kept its keys still recognises it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct OperationId([u8; 16]);
+pub struct OperationId([u8; OPERATION_BYTES]);
 
 impl OperationId {
     /// The id with these bytes.
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+    pub const fn from_bytes(bytes: [u8; OPERATION_BYTES]) -> Self {
         Self(bytes)
     }
 
-    /// The id's 16 bytes.
-    pub const fn as_bytes(&self) -> &[u8; 16] {
+    /// The id's bytes.
+    pub const fn as_bytes(&self) -> &[u8; OPERATION_BYTES] {
         &self.0
     }
 }
@@ -130,9 +137,9 @@ impl FromStr for OperationId {
     fn from_str(text: &str) -> Result<Self, InvalidId> {
         let hex = text
             .strip_prefix("op_")
-            .filter(|hex| hex.len() == 32 && hex.bytes().all(|digit| digit.is_ascii_hexdigit()));
+            .filter(|hex| hex.len() == 2 * OPERATION_BYTES && hex.bytes().all(|digit| digit.is_ascii_hexdigit()));
         let hex = hex.ok_or(InvalidId::NotAnOperation)?;
-        let mut bytes = [0; 16];
+        let mut bytes = [0; OPERATION_BYTES];
         for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
             let digits = std::str::from_utf8(digits).map_err(|_| InvalidId::NotAnOperation)?;
             *byte = u8::from_str_radix(digits, 16).map_err(|_| InvalidId::NotAnOperation)?;
@@ -167,9 +174,9 @@ mod tests {
 
     #[test]
     fn an_operation_id_survives_its_text() {
-        let id = OperationId::from_bytes(*b"0123456789abcdef");
+        let id = OperationId::from_bytes(*b"0123456789abcdefghij");
         assert_eq!(id.to_string().parse(), Ok(id));
         assert!("op_12".parse::<OperationId>().is_err());
-        assert!("op_+1234567890abcdef1234567890abcde".parse::<OperationId>().is_err());
+        assert!("op_+123456789abcdef0123456789abcdef01234567".parse::<OperationId>().is_err());
     }
 }

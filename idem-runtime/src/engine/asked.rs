@@ -7,9 +7,9 @@ use crate::{
     call::{AttemptRecord, CarriedIdentity},
     clock::Timestamp,
     config::DEADLINE_LEFT_MIN,
-    id::OperationId,
+    id::{OperationId, Principal},
     identity::{Arguments, Unidentified, identify},
-    ledger::Reserve,
+    ledger::{Answer, Decision, Record, Reserve, decide},
     outcome::{Refusal, RefusalKind},
     tool::ToolSpec,
 };
@@ -24,6 +24,8 @@ pub(crate) struct Asked {
     pub(super) deadline: Timestamp,
     /// A tool call id came without a turn.
     pub(super) bare_id: bool,
+    /// A finished operation's answer, from memory.
+    pub(super) known: Option<Answer>,
 }
 
 impl Asked {
@@ -47,7 +49,7 @@ impl Asked {
         let context = call.context();
         let identified = identify(spec, &tool, context, &arguments, key).map_err(invalid)?;
         let bare_id = context.tool_call_id.is_some() && !identified.turn_known;
-        let reserve = Reserve {
+        let mut reserve = Reserve {
             tenant: identified.tenant,
             principal: identified.principal,
             scope: identified.scope,
@@ -55,13 +57,19 @@ impl Asked {
             identities: identified.identities,
             resumed: identified.resumed,
             fingerprint: identified.fingerprint,
-            parts: arguments.effect_parts(key).into(),
-            content: arguments.content_parts(key).into(),
+            parts: Arc::default(),
+            content: Arc::default(),
             window: spec.declared_window(),
             after_retention: spec.when_retention_ended(),
             lease: spec.declared_lease().unwrap_or(engine.config.lease),
         };
-        Ok(Self { engine: Arc::clone(engine), spec, reserve: Arc::new(reserve), deadline, bare_id })
+        // A repeat with the same arguments, found in memory, needs no digest of each: they could only name what differs.
+        let known = known(engine, &reserve);
+        if known.is_none() {
+            reserve.parts = arguments.effect_parts(key);
+        }
+        reserve.content = arguments.content_parts(key);
+        Ok(Self { engine: Arc::clone(engine), spec, reserve: Arc::new(reserve), deadline, bare_id, known })
     }
 
     /// The record that retries of this call carry.
@@ -74,16 +82,31 @@ impl Asked {
         });
         AttemptRecord {
             version: AttemptRecord::VERSION,
-            tool: tool.name.to_string(),
-            tenant: tenant.to_string(),
-            principal: principal.as_ref().map(ToString::to_string),
-            scope_kind: scope.kind.to_string(),
-            scope_value: scope.value.as_deref().map(str::to_owned),
+            tool: Arc::clone(&tool.name),
+            tenant: tenant.shared(),
+            principal: principal.as_ref().map(Principal::shared),
+            scope_kind: scope.kind.clone(),
+            scope_value: scope.value.clone(),
             scope: scope.digest,
             identities: carried.collect(),
             fingerprint: *fingerprint,
             operation,
         }
+    }
+}
+
+/// The answer of memory: with these arguments, and while the result is retained. After that only the store knows what was
+/// purged.
+fn known(engine: &Engine, reserve: &Reserve) -> Option<Answer> {
+    let now = engine.clock.now();
+    let matches = engine.cache.find(&reserve.identities)?;
+    let equal = |record: &Record| record.fingerprint == reserve.fingerprint;
+    if !matches.iter().flatten().all(|found| equal(&found.record)) {
+        return None;
+    }
+    match decide(reserve, &matches, now) {
+        Decision::Answer(answer) if !answer.retention_ended => Some(answer),
+        _ => None,
     }
 }
 

@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 use super::asked::Asked;
 use crate::{
     call::AttemptRecord,
-    clock::Timestamp,
     identity::Source,
     ledger::{
         Answer, Busy, Conflict, ConflictKind, Decision, Find, Grant, Holding, LedgerError, Match, Record, Reserve,
@@ -37,6 +36,22 @@ pub(crate) enum Looked {
     Free,
 }
 
+/// Whether the ledger is asked before anything else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum First {
+    /// Always.
+    Always,
+    /// When repeats are frequent enough.
+    IfItPays,
+}
+
+/// Whether an answer came from memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Already,
+    NotYet,
+}
+
 /// A stored outcome, not yet decoded.
 #[derive(Debug)]
 pub(crate) struct Replayed {
@@ -56,18 +71,25 @@ const RETRY_AFTER_MIN: Duration = Duration::from_secs(1);
 const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
 impl Asked {
-    /// What is already known, from memory or from the store, without a change of the ledger.
-    pub(crate) async fn look(&self) -> Looked {
-        let now = self.engine.clock.now();
-        if let Some(matches) = self.engine.cache.find(&self.reserve.identities)
-            && let known @ Looked::Known(_) = self.judged(&matches, now)
-        {
-            return known;
+    /// What is already known, from memory or from the store, without a change of the ledger. A tool that checks its
+    /// arguments itself has the ledger asked `first`; for others reading is a matter of speed.
+    pub(crate) async fn look(&self, first: First) -> Looked {
+        if let Some(answer) = &self.known {
+            return Looked::Known(self.answered(answer, Kept::Already));
         }
-        match self.read().await {
-            Ok(matches) => self.judged(&matches, now),
-            Err(error) => Looked::Known(Entered::Refused(unavailable(error))),
+        if first == First::IfItPays && self.reserve.resumed.is_none() && !self.engine.reading.pays() {
+            return Looked::Free;
         }
+        let matches = match self.read().await {
+            Ok(matches) => matches,
+            Err(error) => return Looked::Known(Entered::Refused(unavailable(error))),
+        };
+        if matches.iter().any(Option::is_some) {
+            self.engine.reading.found();
+        } else {
+            self.engine.reading.missed();
+        }
+        self.judged(&matches)
     }
 
     async fn read(&self) -> Result<Vec<Option<Match>>, LedgerError> {
@@ -79,11 +101,11 @@ impl Asked {
         Ok(self.engine.ledger.reader().find(find).await?)
     }
 
-    fn judged(&self, matches: &[Option<Match>], now: Timestamp) -> Looked {
-        match decide(&self.reserve, matches, now) {
+    fn judged(&self, matches: &[Option<Match>]) -> Looked {
+        match decide(&self.reserve, matches, self.engine.clock.now()) {
             Decision::Answer(answer) if answer.record.state == State::InProgress => Looked::Taken,
             Decision::EndLease(_) => Looked::Taken,
-            Decision::Answer(answer) => Looked::Known(self.answered(&answer)),
+            Decision::Answer(answer) => Looked::Known(self.answered(&answer, Kept::NotYet)),
             Decision::Refuse(conflict) => Looked::Known(Entered::Refused(self.refused(conflict))),
             Decision::Create { .. } | Decision::Reopen(_) => Looked::Free,
         }
@@ -130,7 +152,10 @@ impl Asked {
                         return entered;
                     }
                 }
-                Taken::Found(answer) => return self.answered(&answer),
+                Taken::Found(answer) => {
+                    self.engine.reading.found();
+                    return self.answered(&answer, Kept::NotYet);
+                }
             }
         }
     }
@@ -152,7 +177,7 @@ impl Asked {
             let now = self.engine.clock.now();
             match decide(&self.reserve, &matches, now) {
                 Decision::Answer(answer) if answer.record.state == State::InProgress => {}
-                Decision::Answer(answer) => return Some(self.answered(&answer)),
+                Decision::Answer(answer) => return Some(self.answered(&answer, Kept::NotYet)),
                 Decision::Refuse(conflict) => {
                     return Some(Entered::Refused(self.refused(conflict)));
                 }
@@ -170,7 +195,7 @@ impl Asked {
             Ok(Decision::Answer(answer) | Decision::EndLease(answer)) if answer.record.state == State::InProgress => {
                 Entered::Refused(self.in_progress(&answer.record))
             }
-            Ok(Decision::Answer(answer)) => self.answered(&answer),
+            Ok(Decision::Answer(answer)) => self.answered(&answer, Kept::NotYet),
             _ => {
                 let why = "the ledger did not answer before the call's deadline";
                 Entered::Refused(Refusal::new(RefusalKind::LedgerUnavailable).because(why))
@@ -185,7 +210,7 @@ impl Asked {
         Refusal::new(RefusalKind::InProgress { retry_after }).of(record.operation).first_at(record.reserved_at)
     }
 
-    fn answered(&self, answer: &Answer) -> Entered {
+    fn answered(&self, answer: &Answer, kept: Kept) -> Entered {
         let record = &answer.record;
         let refusal = |kind| Refusal::new(kind).of(record.operation).first_at(record.reserved_at);
         self.tally(record.row, answer);
@@ -194,7 +219,9 @@ impl Asked {
                 Entered::Refused(refusal(RefusalKind::RetentionEnded))
             }
             State::Succeeded | State::FailedFinal => {
-                self.remember(record, &answer.generations);
+                if kept == Kept::NotYet {
+                    self.engine.cache.insert(&self.reserve.identities, &answer.generations, record);
+                }
                 Entered::Replay(Box::new(self.replayed(answer)))
             }
             State::InProgress => Entered::Refused(self.in_progress(record)),
@@ -266,14 +293,6 @@ impl Asked {
         });
     }
 
-    /// Keeps a finished record at hand, under every identity of this call.
-    fn remember(&self, record: &Arc<Record>, generations: &[u32]) {
-        for (identity, generation) in self.reserve.identities.iter().zip(generations) {
-            let found = Match { generation: *generation, record: Arc::clone(record) };
-            self.engine.cache.insert(identity.digest, found);
-        }
-    }
-
     /// The record of an attempt that this call ran and settled, as the ledger now has it.
     pub(crate) fn settled(
         &self,
@@ -310,7 +329,7 @@ impl Asked {
             review: false,
             stored,
         });
-        self.remember(&record, &grant.generations);
+        self.engine.cache.insert(&self.reserve.identities, &grant.generations, &record);
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     asked::Asked,
     caller::Caller,
     codec::{self, IsResult, Policy},
-    enter::{Entered, Looked, Replayed, words},
+    enter::{Entered, First, Looked, Replayed, words},
     tool_call::{Attempt, ToolCall},
 };
 use crate::{
@@ -64,7 +64,7 @@ impl Guard {
         B: FnOnce(Attempt) -> F,
         F: Future<Output = R> + Send + 'static,
     {
-        match self.way(policy, async || Ok(())).await {
+        match self.way(policy, First::IfItPays, async || Ok(())).await {
             Way::Told(told) => told,
             Way::Run(run) => {
                 let body = Box::pin(body(run.attempt.clone()));
@@ -81,7 +81,7 @@ impl Guard {
         B: FnOnce(Attempt) -> F,
         F: Future<Output = R>,
     {
-        match self.way(policy, async || Ok(())).await {
+        match self.way(policy, First::IfItPays, async || Ok(())).await {
             Way::Told(told) => told,
             Way::Run(run) => {
                 let body = Box::pin(body(run.attempt.clone()));
@@ -99,7 +99,7 @@ impl Guard {
         B: FnOnce(Attempt, A) -> F,
         F: Future<Output = R> + Send + 'static,
     {
-        match self.way(policy, async || validate(&args).await).await {
+        match self.way(policy, First::Always, async || validate(&args).await).await {
             Way::Told(told) => told,
             Way::Run(run) => {
                 let body = Box::pin(body(run.attempt.clone(), args));
@@ -117,7 +117,7 @@ impl Guard {
         B: FnOnce(Attempt, A) -> F,
         F: Future<Output = R>,
     {
-        match self.way(policy, async || validate(&args).await).await {
+        match self.way(policy, First::Always, async || validate(&args).await).await {
             Way::Told(told) => told,
             Way::Run(run) => {
                 let body = Box::pin(body(run.attempt.clone(), args));
@@ -127,7 +127,7 @@ impl Guard {
     }
 
     /// Identity, then the ledger, then the tool's own check, then the reservation.
-    async fn way<R>(self, policy: Policy<R>, validate: impl AsyncFnOnce() -> Result<(), R::Err>) -> Way<R>
+    async fn way<R>(self, policy: Policy<R>, first: First, validate: impl AsyncFnOnce() -> Result<(), R::Err>) -> Way<R>
     where
         R: IsResult,
         R::Ok: DeserializeOwned,
@@ -146,7 +146,7 @@ impl Guard {
             return Way::Told(refuse(policy, Refusal::new(RefusalKind::Invalid).because("the call was only prepared")));
         }
         let _under_way = asked.engine.ledger.under_way();
-        let entered = match asked.look().await {
+        let entered = match asked.look(first).await {
             Looked::Known(entered) => entered,
             Looked::Free => match around::unheard(validate()).await {
                 Ok(()) => Box::pin(asked.enter()).await,
@@ -167,7 +167,7 @@ impl Guard {
             Entered::Run(holding) => {
                 let grant = holding.grant().clone();
                 let record = Arc::new(asked.record(grant.operation, &grant.generations));
-                let attempt = Attempt::new(call, record, grant.attempt);
+                let attempt = Attempt::new(call.inside(), record, grant.attempt);
                 Way::Run(Box::new(Run { asked: Arc::new(asked), holding: *holding, attempt, grant }))
             }
         }

@@ -24,7 +24,7 @@ pub use codec::{IsResult, MuteError, Policy, Probe, SerdeError, TextError, uncla
 pub use guard::Guard;
 pub use tool_call::{Attempt, ToolCall};
 
-use self::cache::Cache;
+use self::cache::{Cache, Reading};
 use crate::{
     clock::Clock,
     config::Config,
@@ -44,6 +44,7 @@ pub(crate) struct Engine {
     pub(crate) identity_key: Option<IdentityKey>,
     pub(crate) single_tenant: Option<Arc<str>>,
     cache: Cache,
+    reading: Reading,
     tools: RwLock<HashMap<ToolPlace, Known>>,
 }
 
@@ -62,7 +63,8 @@ impl Engine {
         single_tenant: Option<Arc<str>>,
     ) -> Self {
         let cache = Cache::new(config.cache_bytes);
-        Self { ledger, clock, config, identity_key, single_tenant, cache, tools: RwLock::default() }
+        let (reading, tools) = (Reading::new(), RwLock::default());
+        Self { ledger, clock, config, identity_key, single_tenant, cache, reading, tools }
     }
 
     /// The tool as the ledger knows it. Two descriptions that come to one name would share their operations, so

@@ -35,6 +35,22 @@ impl ToolCall {
         &self.context
     }
 
+    /// The call as the body sees it: a record that it was resumed from is its own tool's, not that of a tool called inside.
+    pub(super) fn inside(self) -> Self {
+        let Some(record) = self.context.resumed.clone() else {
+            return self;
+        };
+        self.with(|context| {
+            context.resumed = None;
+            context.tenant.get_or_insert_with(|| Arc::clone(&record.tenant));
+            if let Some(value) = &record.scope_value
+                && context.scope(&record.scope_kind).is_none()
+            {
+                context.scopes.push((record.scope_kind.as_ref().into(), Arc::clone(value)));
+            }
+        })
+    }
+
     fn with(mut self, set: impl FnOnce(&mut CallContext)) -> Self {
         set(Arc::make_mut(&mut self.context));
         self

@@ -3,7 +3,7 @@
 //! Must not know the tool: it takes values in the order the attribute hands them over (effect parameters
 //! sorted by name, then content, then parts of keys) and remembers where each one lies.
 
-use std::{cell::Cell, fmt};
+use std::{cell::Cell, fmt, sync::Arc};
 
 use serde::Serialize;
 
@@ -39,7 +39,6 @@ enum Role {
     Part,
 }
 
-#[derive(Debug)]
 struct Buffers {
     canonical: Canonical,
     entries: Vec<Entry>,
@@ -60,7 +59,6 @@ thread_local! {
 }
 
 /// The canonical arguments of one call. Filled by generated code.
-#[derive(Debug)]
 pub struct Arguments {
     buffers: Option<Box<Buffers>>,
     effects_end: Option<usize>,
@@ -233,17 +231,17 @@ impl Arguments {
     }
 
     /// Eight bytes for each effect parameter, in order: enough to say which one differs, not what it was.
-    pub(crate) fn effect_parts(&self, key: Option<&IdentityKey>) -> Box<[u8]> {
+    pub(crate) fn effect_parts(&self, key: Option<&IdentityKey>) -> Arc<[u8]> {
         self.parts(Role::Effect, key)
     }
 
     /// Eight bytes for each content parameter.
-    pub(crate) fn content_parts(&self, key: Option<&IdentityKey>) -> Box<[u8]> {
+    pub(crate) fn content_parts(&self, key: Option<&IdentityKey>) -> Arc<[u8]> {
         self.parts(Role::Content, key)
     }
 
-    fn parts(&self, role: Role, key: Option<&IdentityKey>) -> Box<[u8]> {
-        let mut parts = Vec::with_capacity(self.entries().len() * PART_BYTES);
+    fn parts(&self, role: Role, key: Option<&IdentityKey>) -> Arc<[u8]> {
+        let mut parts = Vec::new();
         for entry in self.entries().iter().filter(|entry| entry.role == role) {
             let mut frame = Frame::new(key, domain::PARAMETER);
             frame.part(entry.name.as_bytes());
@@ -251,7 +249,7 @@ impl Arguments {
             let digest: Digest = frame.digest();
             parts.extend_from_slice(&digest[..PART_BYTES]);
         }
-        parts.into()
+        if parts.is_empty() { Arc::default() } else { parts.into() }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -265,6 +263,13 @@ impl Arguments {
 
 /// How many bytes of a parameter's digest are kept.
 pub(crate) const PART_BYTES: usize = 8;
+
+impl fmt::Debug for Arguments {
+    /// Names, never values.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.entries().iter().map(|entry| entry.name)).finish()
+    }
+}
 
 impl Drop for Arguments {
     fn drop(&mut self) {

@@ -3,6 +3,8 @@
 //! Must not know whether the operation exists. One identity for each alternative of the tool's key, the most
 //! stable first; each is a digest over tenant, scope, occurrence, tool, source and the source's value.
 
+use std::borrow::Cow;
+
 use super::{
     arguments::Arguments,
     frame::{Digest, Frame, domain},
@@ -61,7 +63,7 @@ fn resume(
     if record.version != AttemptRecord::VERSION {
         return Err(foreign("version of this crate"));
     }
-    if *record.tool != *tool.name {
+    if record.tool != tool.name {
         return Err(foreign("tool"));
     }
     let tenant = record.tenant().ok_or(foreign("tenant"))?;
@@ -79,8 +81,8 @@ fn resume(
         tenant,
         principal: record.principal(),
         scope: Scope {
-            kind: record.scope_kind.as_str().into(),
-            value: record.scope_value.as_deref().map(Into::into),
+            kind: Cow::Owned(record.scope_kind.to_string()),
+            value: record.scope_value.clone(),
             digest: record.scope,
         },
         identities: record.identities.iter().map(carried).collect::<Result<_, _>>()?,

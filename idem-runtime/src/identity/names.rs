@@ -1,10 +1,10 @@
 //! What identities are made of and what they name: tool, scope, source, operation.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use super::frame::Digest;
 use crate::{
-    id::OperationId,
+    id::{OPERATION_BYTES, OperationId},
     tool::{Mark, ToolSpec},
 };
 
@@ -98,7 +98,7 @@ pub struct Identity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
     /// `conversation`, `tenant`, …
-    pub kind: Arc<str>,
+    pub kind: Cow<'static, str>,
     /// The id that the call carried for it.
     pub value: Option<Arc<str>>,
     /// Digest of tenant, kind, value and what narrows it.
@@ -107,23 +107,24 @@ pub struct Scope {
 
 /// The id of the operation whose most stable identity is `identity`, in its `generation`.
 ///
-/// Three bytes of the scope, twelve of the identity, one of the generation: what it takes to find the operation
+/// The beginning of the scope's digest, that of the identity's, and the generation: what it takes to find the operation
 /// again by the indexes that there are, so that ids need none of their own.
 pub(crate) fn operation_id(scope: &Digest, identity: &Digest, generation: u32) -> OperationId {
-    let mut bytes = [0; 16];
+    let mut bytes = [0; OPERATION_BYTES];
     bytes[..SCOPE_BYTES].copy_from_slice(&scope[..SCOPE_BYTES]);
-    bytes[SCOPE_BYTES..15].copy_from_slice(&identity[..IDENTITY_BYTES]);
-    bytes[15] = generation.to_le_bytes()[0];
+    bytes[SCOPE_BYTES..GENERATION_AT].copy_from_slice(&identity[..IDENTITY_BYTES]);
+    bytes[GENERATION_AT..].copy_from_slice(&generation.to_be_bytes());
     OperationId::from_bytes(bytes)
 }
 
-const SCOPE_BYTES: usize = 3;
+const SCOPE_BYTES: usize = 4;
 const IDENTITY_BYTES: usize = 12;
+const GENERATION_AT: usize = SCOPE_BYTES + IDENTITY_BYTES;
 
 /// The scopes and identities among which an operation id is to be looked for: closed ranges of digests.
 pub(crate) fn where_to_look(operation: OperationId) -> [(Digest, Digest); 2] {
     let bytes = operation.as_bytes();
-    [range(&bytes[..SCOPE_BYTES]), range(&bytes[SCOPE_BYTES..15])]
+    [range(&bytes[..SCOPE_BYTES]), range(&bytes[SCOPE_BYTES..GENERATION_AT])]
 }
 
 fn range(prefix: &[u8]) -> (Digest, Digest) {

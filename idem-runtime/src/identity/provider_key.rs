@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn keys_are_stable_distinct_and_well_formed() {
-        let operation = OperationId::from_bytes([5; 16]);
+        let operation = OperationId::from_bytes([5; 20]);
         let refund = ProviderKey::derive(operation, "refund");
         assert_eq!(refund, ProviderKey::derive(operation, "refund"));
         assert_ne!(refund, ProviderKey::derive(operation, "mail"));

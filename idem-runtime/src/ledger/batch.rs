@@ -47,10 +47,9 @@ pub(super) struct Core {
 impl Shared {
     /// Commits a batch and answers everybody in it.
     pub(super) fn process(self: &Arc<Self>, core: &mut Core, mut batch: Vec<Envelope>) {
-        if batch.iter().any(|envelope| matches!(envelope.command, Command::Settle(_)))
-            && let Some(tallies) = self.take_tallies()
-        {
-            batch.push(Envelope { command: Command::Tally(tallies), to: To::Nobody });
+        if let Some(tallies) = self.tallies_for(&batch) {
+            // Before everything else: an identity that was put off must be found by the reservations of this batch.
+            batch.insert(0, Envelope { command: Command::Tally(tallies), to: To::Nobody });
         }
         let (commands, to): (Vec<Command>, Vec<To>) =
             batch.into_iter().map(|Envelope { command, to }| (command, to)).unzip();

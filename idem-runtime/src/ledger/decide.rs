@@ -13,7 +13,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     id::OperationId,
-    identity::{PART_BYTES, Source, Tool, operation_id},
+    identity::{Identity, PART_BYTES, Source, Tool, operation_id},
     tool::AfterRetention,
 };
 
@@ -48,12 +48,9 @@ pub enum Decision {
 
 /// Decides a reservation. `matches` has one entry for each identity, in order.
 pub fn decide(reserve: &Reserve, matches: &[Option<Match>], now: Timestamp) -> Decision {
-    let counting: Vec<Option<&Match>> =
+    let mut counting: Vec<Option<&Match>> =
         matches.iter().enumerate().map(|(at, found)| counts(reserve, matches, at, found.as_ref(), now)).collect();
-    let Some(at) = counting.iter().position(Option::is_some) else {
-        return create(reserve, matches);
-    };
-    let Some(found) = counting[at] else {
+    let Some((at, found)) = foremost(reserve, &mut counting) else {
         return create(reserve, matches);
     };
     let by = reserve.identities[at].source;
@@ -79,6 +76,23 @@ pub fn decide(reserve: &Reserve, matches: &[Option<Match>], now: Timestamp) -> D
     }
 }
 
+/// The match that decides: the most stable one. Equal arguments give way to an identity that names the call itself and
+/// whose operation has the same arguments: what the arguments lead to by now is a later occurrence.
+fn foremost<'a>(reserve: &Reserve, counting: &mut [Option<&'a Match>]) -> Option<(usize, &'a Match)> {
+    let itself = |(identity, found): (&Identity, Option<&'a Match>)| {
+        let found = found?;
+        (identity.source != Source::Args && found.record.fingerprint == reserve.fingerprint).then_some(found.record.row)
+    };
+    if let Some(row) = reserve.identities.iter().zip(counting.iter().copied()).find_map(itself) {
+        for (identity, found) in reserve.identities.iter().zip(counting.iter_mut()) {
+            if identity.source == Source::Args && found.is_some_and(|found| found.record.row != row) {
+                *found = None;
+            }
+        }
+    }
+    counting.iter().enumerate().find_map(|(at, found)| Some((at, (*found)?)))
+}
+
 /// The match of identity `at` if it still means the same intent.
 fn counts<'a>(
     reserve: &Reserve,
@@ -93,7 +107,8 @@ fn counts<'a>(
         return Some(found);
     }
     let ended = record.retention_ended(now);
-    if ended && reserve.after_retention == AfterRetention::Run {
+    // A carried record names this one operation and no later one: it is told, it never runs under an id that is used up.
+    if ended && reserve.after_retention == AfterRetention::Run && reserve.resumed.is_none() {
         return None;
     }
     let same_call = reserve.resumed.is_some() || named_otherwise(reserve, matches, at, record.row);
@@ -113,16 +128,19 @@ fn named_otherwise(reserve: &Reserve, matches: &[Option<Match>], at: usize, row:
 }
 
 fn create(reserve: &Reserve, matches: &[Option<Match>]) -> Decision {
-    let next = |(identity, found): (&crate::identity::Identity, &Option<Match>)| {
+    let next = |(identity, found): (&Identity, &Option<Match>)| {
         identity.generation.unwrap_or_else(|| found.as_ref().map_or(1, |found| found.generation.saturating_add(1)))
     };
     let generations: Vec<u32> = reserve.identities.iter().zip(matches).map(next).collect();
     let first = reserve.identities.first().zip(generations.first());
     let derived =
         first.map(|(identity, generation)| operation_id(&reserve.scope.digest, &identity.digest, *generation));
-    let operation = reserve.resumed.or(derived).unwrap_or(OperationId::from_bytes([0; 16]));
+    let operation = reserve.resumed.or(derived).unwrap_or(OperationId::from_bytes([0; 20]));
     Decision::Create { operation, generations }
 }
+
+/// The generation of an identity that leads to no operation; real ones count from 1.
+pub(crate) const NO_GENERATION: u32 = 0;
 
 fn answer(
     reserve: &Reserve,
@@ -135,13 +153,14 @@ fn answer(
     let mut aliases = Vec::new();
     let mut generations = Vec::with_capacity(reserve.identities.len());
     for ((identity, seen), counts) in reserve.identities.iter().zip(matches).zip(counting) {
-        let newest = seen.as_ref().map_or(0, |seen| seen.generation);
-        let generation = match counts {
-            Some(counts) => counts.generation,
-            None => identity.generation.unwrap_or(newest.saturating_add(1)),
+        let generation = match (counts, seen) {
+            (Some(counts), _) => counts.generation,
+            (None, None) => identity.generation.unwrap_or(1),
+            // It leads to another occurrence by now: it is none of this operation's.
+            (None, Some(_)) => NO_GENERATION,
         };
         generations.push(generation);
-        if counts.is_none() {
+        if counts.is_none() && seen.is_none() {
             aliases.push(Alias { source: identity.source, digest: identity.digest, generation });
         }
     }

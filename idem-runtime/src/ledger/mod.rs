@@ -1,8 +1,9 @@
 //! The ledger: the only door to storage.
 //!
 //! Must not know which store is behind it, nor that there are tools with bodies. In reading order: the
-//! [`record`] of an operation, the pure [`transition`] that moves it, the [`command`]s a store applies, how a
-//! reservation is [`decide`]d, the [`store`] trait, and the [`front`] that callers talk to.
+//! [`Record`] of an operation, the pure [`transition()`] that moves it, the [`Command`]s a store applies, how a
+//! reservation is [`decide`]d, the [`Store`] trait, and the front that callers talk to: a queue, a thread that commits
+//! what waits together, and the leases of those who run.
 
 mod batch;
 mod command;
@@ -32,6 +33,6 @@ pub use crate::{
     tool::AfterRetention,
 };
 
-pub(crate) use decide::reworded;
+pub(crate) use decide::{NO_GENERATION, reworded};
 pub(crate) use front::{Busy, Ledger, Taken};
 pub(crate) use lease::{End, Holding};

@@ -2,7 +2,9 @@
 //!
 //! Must not know how a lease is renewed or what a waiter is.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
 
 use super::command::{Grant, Hold};
 use crate::clock::Timestamp;
@@ -10,7 +12,7 @@ use crate::clock::Timestamp;
 /// The running attempts of this process, each with those who wait for it.
 #[derive(Debug)]
 pub(super) struct Running<W> {
-    attempts: HashMap<i64, Attempt<W>>,
+    attempts: FxHashMap<i64, Attempt<W>>,
 }
 
 #[derive(Debug)]
@@ -24,7 +26,7 @@ struct Attempt<W> {
 
 impl<W> Default for Running<W> {
     fn default() -> Self {
-        Self { attempts: HashMap::new() }
+        Self { attempts: FxHashMap::default() }
     }
 }
 

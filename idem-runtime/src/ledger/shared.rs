@@ -123,8 +123,12 @@ impl Shared {
         }
     }
 
-    pub(super) fn take_tallies(&self) -> Option<Vec<Tally>> {
-        self.tallies.take()
+    /// What was put off and may ride in a batch: with whatever is settled there is a commit anyway; and a reservation
+    /// must find the identities that were put off.
+    pub(super) fn tallies_for(&self, batch: &[Envelope]) -> Option<Vec<Tally>> {
+        let settles = batch.iter().any(|envelope| matches!(envelope.command, Command::Settle(_)));
+        let reserves = batch.iter().any(|envelope| matches!(envelope.command, Command::Reserve(_)));
+        (settles || (reserves && self.tallies.name_anything())).then(|| self.tallies.take()).flatten()
     }
 
     /// No more commands are awaited: the thread ends when the queue is empty.
@@ -276,7 +280,7 @@ impl Shared {
         if !holds.is_empty() {
             batch.push(Envelope { command: Command::Renew(holds), to: To::Nobody });
         }
-        let tallies = if closing { self.tallies.take() } else { self.tallies.take_if_older(self.tally_every) };
+        let tallies = if closing { self.tallies.take_all() } else { self.tallies.take_if_older(self.tally_every) };
         if let Some(tallies) = tallies {
             batch.push(Envelope { command: Command::Tally(tallies), to: To::Nobody });
         }

@@ -55,7 +55,8 @@ pub struct Told {
 /// How a call was recognised as a repeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
-    /// The source that matched: `tool_call_id`, `args`, `template` or `operation_id`.
+    /// The source that matched: `tool_call_id`, `args`, `template` or `operation_id`; `operation` where an attempt that did
+    /// not know how it ended was told what had been proved meanwhile.
     pub by: &'static str,
     /// Content parameters that this call words differently; names, never values.
     pub reworded: Vec<String>,

@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    ops::Bound,
     sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
@@ -29,6 +30,8 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct Records {
     fence: i64,
+    /// Where the next purge goes on.
+    purged_to: i64,
     by_row: BTreeMap<i64, Kept>,
     by_identity: HashMap<(Tenant, Digest, Digest), BTreeMap<u32, i64>>,
 }
@@ -210,9 +213,11 @@ impl Records {
             }
         };
         let record = self.change(settle.row, |record| {
+            if record.state != to {
+                record.settled_at = Some(now);
+            }
             record.state = to;
             record.review |= review;
-            record.settled_at = Some(now);
             record.lease_until = None;
             if holds || event == Event::LateOk {
                 record.retain_until = to.is_finished().then(|| now.after(settle.retain));
@@ -277,15 +282,19 @@ impl Records {
 
     fn purge(&mut self, records_max: u32, tombstone: Duration, now: Timestamp) -> PurgeReport {
         let mut report = PurgeReport::default();
-        let ended: Vec<i64> = self
+        let behind = (Bound::Excluded(self.purged_to), Bound::Unbounded);
+        let looked_at: Vec<i64> = self
             .by_row
-            .values()
+            .range(behind)
+            .map(|(row, _)| *row)
             .take(usize::try_from(records_max).unwrap_or(usize::MAX))
-            .inspect(|_| report.looked_at += 1)
-            .filter(|kept| kept.record.retention_ended(now))
-            .map(|kept| kept.record.row)
             .collect();
-        for row in ended {
+        report.looked_at = looked_at.len() as u64;
+        // At the end the walk begins anew.
+        let walked_all = looked_at.len() < usize::try_from(records_max).unwrap_or(usize::MAX);
+        self.purged_to = looked_at.last().copied().filter(|_| !walked_all).unwrap_or(0);
+        let ended = |row: &i64| self.by_row.get(row).is_some_and(|kept| kept.record.retention_ended(now));
+        for row in looked_at.into_iter().filter(ended).collect::<Vec<_>>() {
             let Some(kept) = self.by_row.get_mut(&row) else {
                 continue;
             };

@@ -14,6 +14,7 @@
 
 mod batch;
 mod calls;
+mod dice;
 mod identity;
 mod late;
 mod lease;
@@ -40,6 +41,22 @@ impl Check {
     /// What is true of a store that passes.
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Carries out this check alone, on a fresh store.
+    ///
+    /// # Errors
+    /// [`Failures`] with what was wrong.
+    pub async fn run(&self, seed: u64, store: impl Store) -> Result<(), Failures> {
+        let failed = self.fails(seed, store).await.into_iter().collect::<Vec<_>>();
+        if failed.is_empty() { Ok(()) } else { Err(Failures { failed, seed }) }
+    }
+
+    async fn fails(&self, seed: u64, store: impl Store) -> Option<(&'static str, Wrong)> {
+        let mut subject = Subject::new(Box::new(store), seed);
+        let checked = (self.run)(&mut subject).await;
+        subject.close();
+        checked.err().map(|wrong| (self.name, wrong))
     }
 }
 
@@ -76,6 +93,7 @@ pub const CHECKS: &[Check] = checks! {
     "success after a recorded failure raises a review" => late::success_after_failure,
     "equal arguments mean a finished operation until the window ends" => retention::window,
     "a record answers with its result until retention ends" => retention::boundary,
+    "whatever the instants, retention ends at its own" => retention::random_instants,
     "a tombstone answers the same call, and equal arguments are a new generation" => retention::tombstone,
     "a tool that runs after retention starts anew" => retention::run_again,
     "a purge removes results, then tombstones, at their instants" => purge::in_two_steps,
@@ -123,11 +141,7 @@ impl std::error::Error for Failures {}
 pub async fn run<S: Store>(seed: u64, open: impl AsyncFn() -> S) -> Result<(), Failures> {
     let mut failed = Vec::new();
     for check in CHECKS {
-        let mut subject = Subject::new(Box::new(open().await), seed);
-        if let Err(wrong) = (check.run)(&mut subject).await {
-            failed.push((check.name, wrong));
-        }
-        subject.close();
+        failed.extend(check.fails(seed, open().await).await);
     }
     if failed.is_empty() { Ok(()) } else { Err(Failures { failed, seed }) }
 }

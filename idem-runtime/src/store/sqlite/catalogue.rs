@@ -2,9 +2,10 @@
 //!
 //! Only what is committed may stay here: a number given in a transaction that was rolled back names nothing.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Result};
+use rustc_hash::FxHashMap;
 
 use crate::{id::Tenant, identity::Digest, ledger::Scope, ledger::Tool};
 
@@ -14,10 +15,10 @@ const SCOPES_MAX: usize = 100_000;
 /// What is known of the interned names.
 #[derive(Debug, Default)]
 pub(super) struct Catalogue {
-    tenants: HashMap<Tenant, i64>,
-    scopes: HashMap<(i64, Digest), i64>,
-    tools: HashMap<Arc<Tool>, i64>,
-    by_number: HashMap<i64, Arc<Tool>>,
+    tenants: FxHashMap<Tenant, i64>,
+    scopes: FxHashMap<(i64, Digest), i64>,
+    tools: FxHashMap<Arc<Tool>, i64>,
+    by_number: FxHashMap<i64, Arc<Tool>>,
     /// Something was added since the last commit.
     fresh: bool,
 }
@@ -85,7 +86,7 @@ impl Catalogue {
         };
         self.tenants.insert(tenant.clone(), tenant_number);
         db.prepare_cached("insert into idem_scopes (tenant, digest, kind, value) values (?1, ?2, ?3, ?4)")?
-            .execute((tenant_number, &scope.digest, &*scope.kind, scope.value.as_deref()))?;
+            .execute((tenant_number, &scope.digest, scope.kind.as_ref(), scope.value.as_deref()))?;
         let number = db.last_insert_rowid();
         self.scopes.insert((tenant_number, scope.digest), number);
         Ok((tenant_number, number))

@@ -4,10 +4,10 @@ use std::{
     fs::OpenOptions,
     io::{Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 
 use super::failure::nothing;
 use crate::ledger::{Aftermath, StoreError, StoreErrorKind};
@@ -17,6 +17,9 @@ const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
 
 /// How long a writer waits for another process before it reports a busy ledger.
 const BUSY: Duration = Duration::from_secs(10);
+
+/// How long between two tries where SQLite itself does not wait.
+const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
 /// SQLite before this version can lose a commit when a checkpoint and a restart of the log race.
 const SQLITE_MIN: i32 = 3_051_003;
@@ -34,13 +37,29 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
         return Err(unavailable(format!("SQLite {} is too old, 3.51.3 is needed", rusqlite::version())));
     }
     let mut connection = connect(path)?;
-    let mode: String = connection.query_row("pragma journal_mode = wal", [], |row| row.get(0)).map_err(nothing)?;
+    let mode = write_ahead(&connection)?;
     if mode != "wal" {
         return Err(unavailable(format!("the file cannot have a write-ahead log (its mode is `{mode}`)")));
     }
     migrate(&mut connection)?;
     grow_log(&mut connection, path)?;
     Ok(connection)
+}
+
+/// Gives the file a write-ahead log; says which mode it came to. Two openers of a new file can each hold what the other
+/// needs: SQLite then answers that it is busy without waiting, so the waiting is done here.
+fn write_ahead(connection: &Connection) -> Result<String, StoreError> {
+    let started = Instant::now();
+    loop {
+        match connection.query_row("pragma journal_mode = wal", [], |row| row.get(0)) {
+            Err(error) if is_busy(&error) && started.elapsed() < BUSY => std::thread::sleep(BUSY_PAUSE),
+            mode => return mode.map_err(nothing),
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
 /// A connection that only reads.

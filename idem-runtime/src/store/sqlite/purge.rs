@@ -36,6 +36,13 @@ pub(super) fn purge(
             ))
         })?
         .collect::<Result<_>>()?;
+    if rows.iter().any(|(_, _, gone)| *gone) {
+        // Handles are fencing tokens: that of a removed record must not be given again.
+        db.prepare_cached(
+            "update idem_ledger set fence = max(fence, (select max(id) from idem_operations)) where one = 1",
+        )?
+        .execute([])?;
+    }
     for (row, ended, gone) in &rows {
         report.looked_at += 1;
         if *gone {

@@ -1,3 +1,4 @@
+-- The last fencing token that no record's handle shows: of a later attempt, or of a record that was purged.
 create table idem_ledger (
     one integer primary key check (one = 1),
     fence integer not null
@@ -63,6 +64,7 @@ create table idem_identities (
     primary key (scope, digest, generation)
 ) strict, without rowid;
 
+-- Attempts after the first: the first one's number, token and instant are the record's own.
 create table idem_attempts (
     operation integer not null,
     attempt integer not null,
@@ -71,6 +73,7 @@ create table idem_attempts (
     primary key (operation, attempt)
 ) strict, without rowid;
 
+-- What happened to a record, in order. A first attempt that succeeded leaves no row: its record says it all.
 create table idem_history (
     operation integer not null,
     version integer not null,

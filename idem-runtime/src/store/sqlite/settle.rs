@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rusqlite::OptionalExtension;
-
 use super::{
     failure::nothing,
     read,
@@ -48,30 +46,29 @@ impl Batch<'_> {
                 "update idem_operations
                  set state = ?1, settled_at = ?2, retain_until = ?3, reference = coalesce(?4, reference),
                      lease_until = null, version = version + 1
-                 where id = ?5 and tenant = ?6 and fence = ?7 and state = 'in_progress'
-                 returning version",
+                 where id = ?5 and tenant = ?6 and fence = ?7 and state = 'in_progress'",
             )
             .and_then(|mut update| {
-                let version = update.query_row(
-                    (
-                        state.name(),
-                        self.now.as_nanos(),
-                        retain_until.map(Timestamp::as_nanos),
-                        settle.reference.as_deref(),
-                        settle.row,
-                        tenant,
-                        settle.fence,
-                    ),
-                    |row| row.get::<_, i64>(0),
-                );
-                version.optional()
+                update.execute((
+                    state.name(),
+                    self.now.as_nanos(),
+                    retain_until.map(Timestamp::as_nanos),
+                    settle.reference.as_deref(),
+                    settle.row,
+                    tenant,
+                    settle.fence,
+                ))
             })
             .map_err(nothing)?;
-        let Some(version) = changed else {
+        if changed == 0 {
             return self.late(settle, tenant);
-        };
+        }
+        self.rows += 1;
         self.result(settle.row, settle.stored.as_ref()).map_err(nothing)?;
-        self.history(settle.row, version, settle.attempt, event, state, None).map_err(nothing)?;
+        // A first attempt that succeeded has no history but what its record says.
+        if settle.attempt > 1 || event != Event::SettleOk {
+            self.history(settle.row, settle.attempt, event, state, None).map_err(nothing)?;
+        }
         Ok(Settled::Recorded { state, settled_at: self.now, retain_until })
     }
 
@@ -102,7 +99,7 @@ impl Batch<'_> {
             retain_until = Some(self.now.after(settle.retain));
             record.reference = settle.reference.clone().or(record.reference);
             record.retain_until = retain_until;
-            record.stored = said.cloned();
+            record.stored = said.cloned().or(record.stored);
             self.result(record.row, said).map_err(nothing)?;
         }
         self.move_record(&mut record, event, to, retain_until, said).map_err(nothing)?;
@@ -111,11 +108,10 @@ impl Batch<'_> {
 
     /// Evidence that changes nothing.
     fn kept(&mut self, record: &Record, attempt: u32, event: Event, said: Option<&Stored>) -> rusqlite::Result<()> {
-        let version = self
-            .db
-            .prepare_cached("update idem_operations set version = version + 1 where id = ?1 returning version")?
-            .query_row([record.row], |row| row.get(0))?;
-        self.history(record.row, version, attempt, event, record.state, said)
+        self.db
+            .prepare_cached("update idem_operations set version = version + 1 where id = ?1 and fence = ?2")?
+            .execute((record.row, record.fence))?;
+        self.history(record.row, attempt, event, record.state, said)
     }
 
     /// Moves a record that this transaction has read.
@@ -127,31 +123,28 @@ impl Batch<'_> {
         retain_until: Option<Timestamp>,
         detail: Option<&Stored>,
     ) -> rusqlite::Result<()> {
-        let version = self
-            .db
+        self.db
             .prepare_cached(
                 "update idem_operations
-                 set state = ?1, settled_at = ?2, lease_until = null, retain_until = coalesce(?3, retain_until),
-                     reference = ?4, review = ?5, version = version + 1
-                 where id = ?6 and fence = ?7 and state = ?8
-                 returning version",
+                 set state = ?1, settled_at = case when state = ?1 then settled_at else ?2 end, lease_until = null,
+                     retain_until = coalesce(?3, retain_until), reference = ?4, review = ?5, version = version + 1
+                 where id = ?6 and fence = ?7 and state = ?8",
             )?
-            .query_row(
-                (
-                    to.name(),
-                    self.now.as_nanos(),
-                    retain_until.map(Timestamp::as_nanos),
-                    record.reference.as_deref(),
-                    record.review,
-                    record.row,
-                    record.fence,
-                    record.state.name(),
-                ),
-                |row| row.get(0),
-            )?;
-        self.history(record.row, version, record.attempt, event, to, detail)?;
+            .execute((
+                to.name(),
+                self.now.as_nanos(),
+                retain_until.map(Timestamp::as_nanos),
+                record.reference.as_deref(),
+                record.review,
+                record.row,
+                record.fence,
+                record.state.name(),
+            ))?;
+        self.history(record.row, record.attempt, event, to, detail)?;
+        if record.state != to {
+            record.settled_at = Some(self.now);
+        }
         record.state = to;
-        record.settled_at = Some(self.now);
         record.lease_until = None;
         Ok(())
     }
@@ -165,10 +158,10 @@ impl Batch<'_> {
         Ok(())
     }
 
+    /// What happened, under the version that the record came to by it.
     fn history(
         &mut self,
         row: i64,
-        version: i64,
         attempt: u32,
         event: Event,
         state: State,
@@ -181,9 +174,9 @@ impl Batch<'_> {
         self.db
             .prepare_cached(
                 "insert into idem_history (operation, version, at, attempt, event, state, detail)
-                 values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                 select id, version, ?2, ?3, ?4, ?5, ?6 from idem_operations where id = ?1",
             )?
-            .execute((row, version, self.now.as_nanos(), attempt, event.name(), state.name(), words))?;
+            .execute((row, self.now.as_nanos(), attempt, event.name(), state.name(), words))?;
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    id::Tenant,
     ledger::{
         Aftermath, Alias, Answer, Command, Decision, Event, Grant, Hold, Moved, Reply, Reserve, Reserved, State,
         StoreError, StoreErrorKind, Tally, decide, transition,
@@ -24,10 +25,8 @@ pub(super) struct Batch<'a> {
     pub(super) db: &'a Connection,
     pub(super) catalogue: &'a mut Catalogue,
     pub(super) now: Timestamp,
-    /// The next fencing token, and the first one that was not set aside for this batch.
-    fences: std::ops::Range<i64>,
-    /// How many tokens to set aside when the first is needed.
-    fences_wanted: i64,
+    /// The last fencing token given, once one was needed.
+    last_fence: Option<i64>,
     /// Rows changed.
     pub(super) rows: usize,
 }
@@ -47,15 +46,7 @@ impl SqliteStore {
 
     fn transact(&mut self, commands: &[Command], now: Timestamp) -> Result<(Vec<Reply>, usize), StoreError> {
         let transaction = self.writer.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing)?;
-        let fences_wanted = commands.iter().filter(|command| matches!(command, Command::Reserve(_))).count();
-        let mut batch = Batch {
-            db: &transaction,
-            catalogue: &mut self.catalogue,
-            now,
-            fences: 0..0,
-            fences_wanted: i64::try_from(fences_wanted).unwrap_or(i64::MAX),
-            rows: 0,
-        };
+        let mut batch = Batch { db: &transaction, catalogue: &mut self.catalogue, now, last_fence: None, rows: 0 };
         let mut replies = Vec::with_capacity(commands.len());
         for command in commands {
             replies.push(match command {
@@ -154,11 +145,13 @@ impl Batch<'_> {
                 )?
                 .execute((scope, &alias.digest, alias.generation, grant.row, alias.source.code()))?;
         }
-        self.attempt(grant)
+        self.rows += 3;
+        Ok(())
     }
 
+    /// An attempt after the first, which the record itself tells of.
     fn attempt(&mut self, grant: &Grant) -> rusqlite::Result<()> {
-        self.rows += 3;
+        self.rows += 2;
         self.db
             .prepare_cached(
                 "insert into idem_attempts (operation, attempt, fence, started_at) values (?1, ?2, ?3, ?4)",
@@ -205,7 +198,11 @@ impl Batch<'_> {
             generations,
         };
         self.attempt(&grant).map_err(nothing)?;
-        self.aliases(record.row, &aliases).map_err(nothing)?;
+        self.db
+            .prepare_cached("update idem_ledger set fence = ?1 where one = 1 and fence < ?1")
+            .and_then(|mut update| update.execute([fence]))
+            .map_err(nothing)?;
+        self.aliases(&reserve.tenant, record.row, &aliases).map_err(nothing)?;
         Ok(Reserved::Granted(grant))
     }
 
@@ -240,7 +237,7 @@ impl Batch<'_> {
                      replays = replays + excluded.replays,
                      drifts = drifts + excluded.drifts,
                      parameters = case when excluded.drifts > 0 then excluded.parameters else parameters end,
-                     last_at = excluded.last_at",
+                     last_at = case when excluded.drifts > 0 then excluded.last_at else last_at end",
             )?
             .execute(params![
                 tally.row,
@@ -250,42 +247,50 @@ impl Batch<'_> {
                 tally.parameters.join(","),
                 self.now.as_nanos(),
             ])?;
-        self.aliases(tally.row, &tally.aliases)
+        self.aliases(&tally.tenant, tally.row, &tally.aliases)
     }
 
     /// New identities of an operation that is there. One that leads elsewhere already stays as it is.
-    fn aliases(&mut self, row: i64, aliases: &[Alias]) -> rusqlite::Result<()> {
+    fn aliases(&mut self, tenant: &Tenant, row: i64, aliases: &[Alias]) -> rusqlite::Result<()> {
+        let Some(tenant) = self.catalogue.tenant(self.db, tenant)? else {
+            return Ok(());
+        };
         for alias in aliases {
             let added = self
                 .db
                 .prepare_cached(
                     "insert or ignore into idem_identities (scope, digest, generation, operation, source)
-                     select scope, ?2, ?3, id, ?4 from idem_operations where id = ?1",
+                     select scope, ?2, ?3, id, ?4 from idem_operations where id = ?1 and tenant = ?5",
                 )?
-                .execute((row, &alias.digest, alias.generation, alias.source.code()))?;
+                .execute((row, &alias.digest, alias.generation, alias.source.code(), tenant))?;
             if added == 1 {
                 self.rows += 1;
+                // `||` makes text of two blobs.
                 self.db
-                    .prepare_cached("update idem_operations set identities = identities || ?2 where id = ?1")?
-                    .execute((row, packed(&[*alias])))?;
+                    .prepare_cached(
+                        "update idem_operations set identities = cast(identities || ?2 as blob)
+                         where id = ?1 and tenant = ?3",
+                    )?
+                    .execute((row, packed(&[*alias]), tenant))?;
             }
         }
         Ok(())
     }
 
-    /// A fencing token that was never given before, in this file, by any process.
+    /// A fencing token that was never given before, in this file, by any process: beyond every record's handle, and
+    /// beyond what the ledger's own row remembers of later attempts and of records that were purged.
     fn fence(&mut self) -> rusqlite::Result<i64> {
-        if self.fences.is_empty() {
-            let wanted = self.fences_wanted.max(1);
-            let last: i64 = self
+        let last = match self.last_fence {
+            Some(last) => last,
+            None => self
                 .db
-                .prepare_cached("update idem_ledger set fence = fence + ?1 where one = 1 returning fence")?
-                .query_row([wanted], |row| row.get(0))?;
-            self.fences = last - wanted + 1..last + 1;
-        }
-        let fence = self.fences.start;
-        self.fences.start += 1;
-        Ok(fence)
+                .prepare_cached(
+                    "select max(fence, coalesce((select max(id) from idem_operations), 0)) from idem_ledger where one = 1",
+                )?
+                .query_row([], |row| row.get(0))?,
+        };
+        self.last_fence = Some(last + 1);
+        Ok(last + 1)
     }
 }
 

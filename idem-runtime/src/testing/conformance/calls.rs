@@ -6,16 +6,25 @@ use std::{sync::Arc, time::Duration};
 
 use sha2::{Digest as _, Sha256};
 
+use super::subject::{Checked, Wrong};
 use crate::{
-    OperationId, Source, Tenant,
-    ledger::{AfterRetention, Digest, Ending, Grant, Identity, Reserve, Scope, Settle, Stored, StoredKind, Tool},
+    OperationId, Source, Tenant, Timestamp,
+    ledger::{
+        AfterRetention, Decision, Digest, Ending, Grant, Identity, Reserve, Scope, Settle, Stored, StoredKind, Tool,
+        decide,
+    },
 };
 
 pub(super) const LEASE: Duration = Duration::from_secs(30);
-pub(super) const WINDOW: Duration = Duration::from_secs(600);
-pub(super) const RETAIN: Duration = Duration::from_secs(24 * 60 * 60);
-pub(super) const TOMBSTONE: Duration = Duration::from_secs(48 * 60 * 60);
+pub(super) const WINDOW: Duration = Duration::from_mins(10);
+pub(super) const RETAIN: Duration = Duration::from_hours(24);
+pub(super) const TOMBSTONE: Duration = Duration::from_hours(48);
 pub(super) const NANO: Duration = Duration::from_nanos(1);
+
+/// A nanosecond less.
+pub(super) const fn just_under(span: Duration) -> Duration {
+    span.saturating_sub(NANO)
+}
 
 /// The tenant of every call that does not say otherwise.
 pub(super) fn tenant() -> Tenant {
@@ -89,5 +98,14 @@ pub(super) fn end(grant: &Grant, ending: Ending) -> Settle {
         reference: Some(format!("ref_{}", grant.fence).into()),
         stored: Some(Stored { kind, bytes: format!("\"{ending:?} {}\"", grant.fence).into_bytes().into() }),
         retain: RETAIN,
+    }
+}
+
+/// The id that a call's operation would have if there were none yet.
+pub(super) fn operation_of(call: &Reserve, now: Timestamp) -> Checked<OperationId> {
+    let nothing = vec![None; call.identities.len()];
+    match decide(call, &nothing, now) {
+        Decision::Create { operation, .. } => Ok(operation),
+        other => Err(Wrong::new(format!("`decide` should create what is not there: {other:?}"))),
     }
 }

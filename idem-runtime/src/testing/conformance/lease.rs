@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    calls::{LEASE, NANO, RETAIN, TOMBSTONE, call, end},
+    calls::{LEASE, NANO, RETAIN, TOMBSTONE, call, end, just_under},
     subject::{Checked, Subject, Wrong, holds, same},
 };
 use crate::ledger::{Ending, Grant, Hold, Record, Reserve, State, Stored, StoredKind};
@@ -71,8 +71,8 @@ pub(super) async fn older_holder(subject: &mut Subject) -> Checked {
     let second = subject.granted(call("A", 5, "id1")).await?;
     holds("the later token is the larger", second.fence > first.fence)?;
     let hold = |grant: &Grant| Hold { row: grant.row, fence: grant.fence, lease: LEASE };
-    let lost = subject.renew(&[hold(&first), hold(&second)]).await?;
-    same("the leases lost", &lost, &vec![first.row])?;
+    same("the leases lost", &subject.renew(&[hold(&second)]).await?, &vec![])?;
+    same("the leases lost", &subject.renew(&[hold(&first)]).await?, &vec![first.row])?;
     let before = subject.show(first.operation).await?;
     same("the renewals", &before.renewals, &1)?;
     for ending in [Ending::Retryable, Ending::Final, Ending::Unknown, Ending::NotStarted] {
@@ -91,7 +91,7 @@ pub(super) async fn older_holder(subject: &mut Subject) -> Checked {
 
 pub(super) async fn ended(subject: &mut Subject) -> Checked {
     let grant = subject.granted(call("A", 5, "id1")).await?;
-    subject.advance(LEASE - NANO);
+    subject.advance(just_under(LEASE));
     let running = subject.found(call("A", 5, "id2")).await?;
     same("the state a nanosecond before", &running.record.state, &State::InProgress)?;
     for span in [NANO, NANO, LEASE, RETAIN * 400] {
@@ -129,7 +129,7 @@ pub(super) async fn renewed(subject: &mut Subject) -> Checked {
     same("a settled record", &subject.show(third.operation).await?, &third_before)?;
     let lost = subject.renew(&[hold(&first, LEASE * 2), hold(&second, LEASE)]).await?;
     same("the leases lost", &lost, &Vec::<i64>::new())?;
-    subject.advance(LEASE * 2 - NANO);
+    subject.advance(just_under(LEASE * 2));
     same("a renewed lease", &subject.found(call("A", 5, "id1")).await?.record.state, &State::InProgress)?;
     same("one that ended", &subject.found(call("B", 5, "id2")).await?.record.state, &State::OutcomeUnknown)?;
     let unknown = subject.show(second.operation).await?;

@@ -6,7 +6,8 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use super::{
-    calls::{LEASE, NANO, call, end},
+    calls::{LEASE, NANO, call, end, just_under},
+    dice::Dice,
     subject::{Checked, Subject, Wrong, answer, grant, holds, same},
 };
 use crate::{
@@ -50,24 +51,6 @@ pub(super) async fn random(subject: &mut Subject) -> Checked {
     Ok(())
 }
 
-/// Random numbers of a seed (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
-        let at = self.below(u64::try_from(from.len()).unwrap_or(u64::MAX).max(1));
-        from.get(usize::try_from(at).unwrap_or(0))
-    }
-}
-
 /// One operation as it should be.
 #[derive(Default)]
 struct Slot {
@@ -93,7 +76,7 @@ struct Model {
 impl Model {
     fn new(seed: u64) -> Self {
         let slots = (0..SLOTS).map(|_| Slot::default()).collect();
-        let mut model = Self { dice: Dice(seed), slots, orders: 0, fence: 0, seen: HashSet::new() };
+        let mut model = Self { dice: Dice::new(seed), slots, orders: 0, fence: 0, seen: HashSet::new() };
         for at in 0..model.slots.len() {
             model.slots[at] = model.next_slot();
         }
@@ -116,7 +99,7 @@ impl Model {
     }
 
     fn pause(&mut self) -> Duration {
-        let pauses = [Duration::ZERO, Duration::ZERO, NANO, LEASE / 3, LEASE - NANO, LEASE];
+        let pauses = [Duration::ZERO, Duration::ZERO, NANO, LEASE / 3, just_under(LEASE), LEASE];
         self.dice.pick(&pauses).copied().unwrap_or_default()
     }
 
@@ -125,7 +108,7 @@ impl Model {
         let what = self.dice.below(10);
         // The last grant is the most interesting one.
         let Slot { order, grants, .. } = &self.slots[slot];
-        let last = grants.last().filter(|_| what % 2 == 0);
+        let last = grants.last().filter(|_| what.is_multiple_of(2));
         let command = match last.or(self.dice.pick(grants)) {
             Some(grant) if what < 6 => Command::Settle(random_end(&mut self.dice, grant)),
             Some(grant) if what == 6 => Command::Renew(vec![Hold { row: grant.row, fence: grant.fence, lease: LEASE }]),
@@ -185,21 +168,19 @@ impl Model {
         };
         let last = record.fence == settle.fence;
         let holds = last && record.state == State::InProgress;
-        if let Some(event) = event(settle.ending, holds, last) {
-            let before = record.state;
-            let (state, review) = moved(&mut self.seen, record, event)?;
-            if state != before {
-                record.state = state;
-                record.settled_at = Some(now);
-                record.lease_until = None;
-                if holds || event == Event::LateOk {
-                    record.retain_until = state.is_finished().then(|| now.after(settle.retain));
-                    record.reference = settle.reference.clone().or(record.reference.take());
-                    record.stored = settle.stored.clone().or(record.stored.take());
-                }
+        let event = event(settle.ending, holds, last);
+        let (state, review) = moved(&mut self.seen, record, event)?;
+        if state != record.state {
+            record.state = state;
+            record.settled_at = Some(now);
+            record.lease_until = None;
+            if holds || event == Event::LateOk {
+                record.retain_until = state.is_finished().then(|| now.after(settle.retain));
+                record.reference = settle.reference.clone().or(record.reference.take());
+                record.stored = settle.stored.clone().or(record.stored.take());
             }
-            record.review |= review;
         }
+        record.review |= review;
         match settled {
             Settled::Late { record: told } if !holds => same("the record told", &*told, record),
             Settled::Recorded { state, settled_at, retain_until } if holds => {
@@ -263,16 +244,18 @@ fn first(asked: &Reserve, grant: &Grant, now: Timestamp) -> Record {
 }
 
 /// What an ending means: from who holds the lease, from the last attempt, or from an older one.
-fn event(ending: Ending, holds: bool, last: bool) -> Option<Event> {
+fn event(ending: Ending, holds: bool, last: bool) -> Event {
     match (ending, holds, last) {
-        (Ending::Ok, true, _) => Some(Event::SettleOk),
-        (Ending::Retryable, true, _) => Some(Event::SettleRetryable),
-        (Ending::Final, true, _) => Some(Event::SettleFinal),
-        (Ending::Unknown, true, _) => Some(Event::SettleUnknown),
-        (Ending::NotStarted, true, _) => Some(Event::NotStarted),
-        (Ending::Ok, false, _) => Some(Event::LateOk),
-        (Ending::Retryable | Ending::Final | Ending::NotStarted, false, true) => Some(Event::LateNoEffect),
-        (Ending::Retryable | Ending::Final | Ending::NotStarted, false, false) | (Ending::Unknown, false, _) => None,
+        (Ending::Ok, true, _) => Event::SettleOk,
+        (Ending::Retryable, true, _) => Event::SettleRetryable,
+        (Ending::Final, true, _) => Event::SettleFinal,
+        (Ending::Unknown, true, _) => Event::SettleUnknown,
+        (Ending::NotStarted, true, _) => Event::NotStarted,
+        (Ending::Ok, false, _) => Event::LateOk,
+        (Ending::Retryable | Ending::Final | Ending::NotStarted, false, true) => Event::LateNoEffect,
+        (Ending::Retryable | Ending::Final | Ending::NotStarted, false, false) | (Ending::Unknown, false, _) => {
+            Event::LateUnknown
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    calls::{NANO, RETAIN, TOMBSTONE, by_args, by_id, call, end, tenant},
+    calls::{NANO, RETAIN, TOMBSTONE, by_args, by_id, call, end, just_under, tenant},
     subject::{Checked, Subject, Wrong, answer, grant, holds, same},
 };
 use crate::ledger::{Command, Ending, Grant, PurgeReport, Reply, Reserved, Settled, State};
@@ -19,7 +19,7 @@ pub(super) async fn in_two_steps(subject: &mut Subject) -> Checked {
     let grant = finished(subject, "A").await?;
     let before = subject.show(grant.operation).await?;
     let looked = PurgeReport { looked_at: 1, tombstones: 0, removed: 0 };
-    subject.advance(RETAIN - NANO);
+    subject.advance(just_under(RETAIN));
     same("a purge too early", &subject.purge(10, TOMBSTONE).await?, &looked)?;
     same("the record", &subject.show(grant.operation).await?, &before)?;
     subject.advance(NANO);
@@ -28,7 +28,7 @@ pub(super) async fn in_two_steps(subject: &mut Subject) -> Checked {
     same("the result", &tombstone.stored, &None)?;
     same("the fingerprint", &tombstone.fingerprint, &before.fingerprint)?;
     same("a second purge", &subject.purge(10, TOMBSTONE).await?, &looked)?;
-    subject.advance(TOMBSTONE - NANO);
+    subject.advance(just_under(TOMBSTONE));
     same("a purge too early for the tombstone", &subject.purge(10, TOMBSTONE).await?, &looked)?;
     subject.advance(NANO);
     same("a purge in time for it", &subject.purge(10, TOMBSTONE).await?, &PurgeReport { removed: 1, ..looked })?;

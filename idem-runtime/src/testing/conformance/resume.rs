@@ -1,13 +1,10 @@
 //! Calls that carry the record of an attempt: they mean that generation and no other.
 
 use super::{
-    calls::{RETAIN, WINDOW, by_args, call, resumed},
+    calls::{RETAIN, WINDOW, by_args, call, operation_of, resumed},
     subject::{Checked, Subject, holds, same},
 };
-use crate::{
-    OperationId,
-    ledger::{AfterRetention, Ending, Reserve, State},
-};
+use crate::ledger::{AfterRetention, Ending, Reserve, State};
 
 pub(super) async fn exact_generation(subject: &mut Subject) -> Checked {
     let in_window = |id| Reserve { window: Some(WINDOW), ..call("A", 5, id) };
@@ -33,12 +30,10 @@ pub(super) async fn exact_generation(subject: &mut Subject) -> Checked {
 
 pub(super) async fn prepared(subject: &mut Subject) -> Checked {
     // The ledger that the record was made from is lost: the operation keeps the id that its provider knows.
-    let operation = {
-        let twin = subject.granted(call("A", 5, "id1")).await?;
-        let mut bytes = *twin.operation.as_bytes();
-        bytes[15] = 4;
-        OperationId::from_bytes(bytes)
-    };
+    let mut fourth = call("A", 5, "id1");
+    fourth.identities.iter_mut().for_each(|identity| identity.generation = Some(4));
+    let operation = operation_of(&fourth, subject.now)?;
+    subject.granted(call("A", 5, "id1")).await?;
     let carried = || resumed(call("A", 5, "id1"), operation, &[4, 4]);
     let grant = subject.granted(carried()).await?;
     same("the operation", &grant.operation, &operation)?;

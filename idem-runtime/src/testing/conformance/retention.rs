@@ -2,15 +2,20 @@
 //!
 //! Every boundary is tried a nanosecond before, at its instant, and a nanosecond after.
 
+use std::time::Duration;
+
 use super::{
-    calls::{NANO, RETAIN, TOMBSTONE, WINDOW, call, end},
+    calls::{NANO, RETAIN, TOMBSTONE, WINDOW, call, end, just_under},
+    dice::Dice,
     subject::{Checked, Subject, holds, same},
 };
-use crate::ledger::{AfterRetention, Ending, Reserve, State};
+use crate::ledger::{AfterRetention, Ending, Reserve, Settle, State};
 
 pub(super) async fn window(subject: &mut Subject) -> Checked {
     let asked = |order: &str, id: &str| Reserve { window: Some(WINDOW), ..call(order, 5, id) };
-    for (order, wait, same_intent) in [("A", WINDOW - NANO, true), ("B", WINDOW, false), ("C", WINDOW + NANO, false)] {
+    for (order, wait, same_intent) in
+        [("A", just_under(WINDOW), true), ("B", WINDOW, false), ("C", WINDOW + NANO, false)]
+    {
         let first = subject.granted(asked(order, order)).await?;
         // The window of a finished operation starts when it finished, not when it began.
         subject.advance(NANO * 1_000);
@@ -48,7 +53,7 @@ pub(super) async fn boundary(subject: &mut Subject) -> Checked {
             &subject.show(first.operation).await?.retain_until,
             &Some(subject.now.after(RETAIN)),
         )?;
-        subject.advance(RETAIN - NANO);
+        subject.advance(just_under(RETAIN));
         for ended in [false, true, true] {
             let answer = subject.found(call(order, 5, order)).await?;
             same("the record", &answer.record.row, &first.row)?;
@@ -61,11 +66,40 @@ pub(super) async fn boundary(subject: &mut Subject) -> Checked {
     Ok(())
 }
 
+/// Spans of every magnitude, so that no unit but the nanosecond gives the right answers.
+pub(super) async fn random_instants(subject: &mut Subject) -> Checked {
+    let mut dice = Dice::new(subject.seed);
+    let mut span = || {
+        let magnitude = u32::try_from(dice.below(15)).unwrap_or(0);
+        Duration::from_nanos(1 + dice.below(10_u64.pow(magnitude + 1)))
+    };
+    for at in 0..15 {
+        let order = format!("order {at}");
+        let retain = span();
+        for (round, wait) in [just_under(retain), retain, retain + NANO, span()].into_iter().enumerate() {
+            let order = format!("{order} {round}");
+            let grant = subject.granted(call(&order, 5, &order)).await?;
+            subject.advance(NANO);
+            subject.settle(Settle { retain, ..end(&grant, Ending::Ok) }).await?;
+            subject.advance(wait);
+            let ended = wait >= retain;
+            let answer = subject.found(call(&order, 5, &order)).await?;
+            same(&format!("{wait:?} after {retain:?}, the end"), &answer.retention_ended, &ended)?;
+            let report = subject.purge(1_000, TOMBSTONE * 1_000).await?;
+            same(&format!("{wait:?} after {retain:?}, the results removed"), &report.tombstones, &u64::from(ended))?;
+            // It is out of the way of the next purge.
+            subject.advance(retain);
+            subject.purge(1_000, TOMBSTONE * 1_000).await?;
+        }
+    }
+    Ok(())
+}
+
 pub(super) async fn tombstone(subject: &mut Subject) -> Checked {
     for (order, purged) in [("A", false), ("B", true)] {
         let first = subject.granted(call(order, 5, order)).await?;
         subject.recorded(&first, Ending::Ok).await?;
-        subject.advance(RETAIN - NANO);
+        subject.advance(just_under(RETAIN));
         let answer = subject.found(call(order, 5, "just in time")).await;
         // The id is an alias only once it is tallied, so it can be used for both orders.
         same("the record", &answer?.record.row, &first.row)?;
@@ -89,7 +123,7 @@ pub(super) async fn run_again(subject: &mut Subject) -> Checked {
     let asked = || Reserve { after_retention: AfterRetention::Run, ..call("A", 5, "id1") };
     let first = subject.granted(asked()).await?;
     subject.recorded(&first, Ending::Ok).await?;
-    subject.advance(RETAIN - NANO);
+    subject.advance(just_under(RETAIN));
     same("what is found before", &subject.found(asked()).await?.record.row, &first.row)?;
     subject.advance(NANO);
     let second = subject.granted(asked()).await?;
