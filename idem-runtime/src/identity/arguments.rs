@@ -3,7 +3,7 @@
 //! Must not know the tool: it takes values in the order the attribute hands them over (effect parameters
 //! sorted by name, then content, then parts of keys) and remembers where each one lies.
 
-use std::{cell::Cell, fmt, sync::Arc};
+use std::{borrow::Cow, cell::Cell, fmt, sync::Arc};
 
 use serde::Serialize;
 
@@ -222,10 +222,9 @@ impl Arguments {
         let named = |entry: &&Entry| entry.name == path && entry.role != Role::Content;
         let entry = self.entries().iter().find(named)?;
         let bytes = self.bytes().get(entry.from..entry.to)?;
-        let blank = |text: &[u8]| text.iter().all(u8::is_ascii_whitespace);
         match bytes {
             [] | b"null" => None,
-            [b'"', text @ .., b'"'] if blank(text) => None,
+            [b'"', ..] if is_blank(bytes) => None,
             _ => Some(bytes),
         }
     }
@@ -259,6 +258,11 @@ impl Arguments {
     fn entries(&self) -> &[Entry] {
         self.buffers.as_deref().map_or(&[], |buffers| &buffers.entries)
     }
+}
+
+/// Whether a canonical text is empty or all white space, which may be written as escapes.
+fn is_blank(text: &[u8]) -> bool {
+    serde_json::from_slice::<Cow<'_, str>>(text).is_ok_and(|text| text.trim().is_empty())
 }
 
 /// How many bytes of a parameter's digest are kept.

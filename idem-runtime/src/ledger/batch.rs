@@ -73,6 +73,10 @@ impl Shared {
                 commands.into_iter().zip(to).for_each(|(command, to)| fail(core, command, to, &error));
             }
         }
+        if !core.owed.is_empty() {
+            // Where this is not the ledger's thread, that one has to know.
+            self.owes();
+        }
     }
 
     fn apply(&self, core: &mut Core, commands: &[Command]) -> Result<Vec<Reply>, StoreError> {

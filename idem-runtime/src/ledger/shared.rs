@@ -152,6 +152,11 @@ impl Shared {
         }
     }
 
+    /// There are settlements to try again before long.
+    pub(super) fn owes(&self) {
+        self.due_at(self.clock.now().after(self.tally_every));
+    }
+
     pub(super) fn clock(&self) -> &dyn Clock {
         &*self.clock
     }
