@@ -38,7 +38,7 @@ pub(crate) struct Item {
 pub(crate) struct Me {
     /// The user's own `self`: another one would not be found in a body from `macro_rules!`.
     pub(crate) token: Token![self],
-    pub(crate) span: Span,
+    pub(crate) written: TokenStream,
     pub(crate) takes: TakesSelf,
     pub(crate) mark: Option<Marked>,
 }
@@ -168,12 +168,12 @@ fn me(receiver: &mut Receiver, mistakes: &mut Mistakes) -> Me {
     let takes = match &receiver.kind {
         ReceiverKind::Reference(_, _, Some(_)) => TakesSelf::ForChange,
         ReceiverKind::Reference(_, _, None) => TakesSelf::ByReference,
-        ReceiverKind::Typed(_, ty) if types::mutable_borrow(ty).is_some() => TakesSelf::ForChange,
+        ReceiverKind::Typed(_, ty) if types::borrows_for_change(ty) => TakesSelf::ForChange,
         _ if receiver.mutability.is_some() => TakesSelf::MutableBinding,
         ReceiverKind::Typed(_, ty) if types::borrow(ty).is_some() => TakesSelf::ByReference,
         _ => TakesSelf::ByValue,
     };
-    Me { token: receiver.self_token, span: receiver.span(), takes, mark }
+    Me { token: receiver.self_token, written: receiver.to_token_stream(), takes, mark }
 }
 
 fn parameter(index: usize, typed: &mut PatType, mistakes: &mut Mistakes) -> Parameter {

@@ -2,8 +2,8 @@
 //!
 //! It looks at tokens only: an alias or a path from elsewhere is what it is called.
 
-use proc_macro2::Span;
-use syn::spanned::Spanned;
+use proc_macro2::TokenStream;
+use quote::ToTokens;
 use syn::visit::{self, Visit};
 use syn::{
     GenericArgument, Lifetime, ParenthesizedGenericArguments, PathArguments, PathSegment, Type, TypeFnPtr,
@@ -14,21 +14,21 @@ use syn::{
 const TOOL_CALL: &str = "ToolCall";
 
 /// Where a type borrows, if it does: the first reference or lifetime that is not `'static`.
-pub(crate) fn borrow(ty: &Type) -> Option<Span> {
+pub(crate) fn borrow(ty: &Type) -> Option<TokenStream> {
     let mut search = Search::default();
     search.visit_type(ty);
     search.borrow
 }
 
-/// Where a type borrows for change, if it does.
-pub(crate) fn mutable_borrow(ty: &Type) -> Option<Span> {
+/// Whether a type borrows for change.
+pub(crate) fn borrows_for_change(ty: &Type) -> bool {
     let mut search = Search::default();
     search.visit_type(ty);
-    search.mutable
+    search.for_change
 }
 
 /// Where `impl Trait` stands in a type, if it does.
-pub(crate) fn impl_trait(ty: &Type) -> Option<Span> {
+pub(crate) fn impl_trait(ty: &Type) -> Option<TokenStream> {
     let mut search = Search::default();
     search.visit_type(ty);
     search.impl_trait
@@ -36,30 +36,28 @@ pub(crate) fn impl_trait(ty: &Type) -> Option<Span> {
 
 #[derive(Default)]
 struct Search {
-    borrow: Option<Span>,
-    mutable: Option<Span>,
-    impl_trait: Option<Span>,
+    borrow: Option<TokenStream>,
+    for_change: bool,
+    impl_trait: Option<TokenStream>,
 }
 
 impl<'ast> Visit<'ast> for Search {
     fn visit_type_reference(&mut self, reference: &'ast TypeReference) {
         if reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static") {
-            self.borrow.get_or_insert(reference.span());
+            self.borrow.get_or_insert_with(|| reference.to_token_stream());
         }
-        if reference.mutability.is_some() {
-            self.mutable.get_or_insert(reference.span());
-        }
+        self.for_change |= reference.mutability.is_some();
         visit::visit_type_reference(self, reference);
     }
 
     fn visit_lifetime(&mut self, lifetime: &'ast Lifetime) {
         if lifetime.ident != "static" {
-            self.borrow.get_or_insert(lifetime.span());
+            self.borrow.get_or_insert_with(|| lifetime.to_token_stream());
         }
     }
 
     fn visit_type_impl_trait(&mut self, written: &'ast TypeImplTrait) {
-        self.impl_trait.get_or_insert(written.span());
+        self.impl_trait.get_or_insert_with(|| written.to_token_stream());
         visit::visit_type_impl_trait(self, written);
     }
 
@@ -67,6 +65,12 @@ impl<'ast> Visit<'ast> for Search {
     fn visit_type_fn_ptr(&mut self, _: &'ast TypeFnPtr) {}
     fn visit_parenthesized_generic_arguments(&mut self, _: &'ast ParenthesizedGenericArguments) {}
 }
+
+/// Names that no `Result` goes by. The compiler would tell of other types too, but many times over.
+const NO_RESULTS: [&str; 20] = [
+    "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
+    "usize", "str", "Option", "String", "Vec",
+];
 
 /// The type without the invisible groups that `macro_rules!` leaves, and without parentheses.
 fn bare(ty: &Type) -> &Type {
@@ -147,7 +151,13 @@ fn output_of(segment: &PathSegment) -> Option<&Type> {
 
 /// Whether a type can be a `Result` under some name: a path, or a macro that makes one.
 pub(crate) fn may_be_result(ty: &Type) -> bool {
-    matches!(bare(ty), Type::Path(_) | Type::Macro(_))
+    match bare(ty) {
+        Type::Macro(_) => true,
+        Type::Path(path) => {
+            !NO_RESULTS.iter().any(|name| path.path.segments.len() == 1 && path.path.segments[0].ident == name)
+        }
+        _ => false,
+    }
 }
 
 /// What to write instead of a borrowed parameter type.
@@ -164,6 +174,6 @@ pub(crate) fn owned(ty: &Type) -> String {
 
 /// A type as people write it, near enough for a line of help.
 pub(crate) fn text(ty: &Type) -> String {
-    let spaced = quote::ToTokens::to_token_stream(ty).to_string();
+    let spaced = ty.to_token_stream().to_string();
     spaced.replace(" ,", ",").replace(" < ", "<").replace(" >", ">").replace(" :: ", "::").replace("& ", "&")
 }

@@ -5,7 +5,8 @@ pub use std::boxed::Box;
 
 pub use crate::{
     engine::{
-        Guard, IsResult, MuteError, Policy, Probe, SerdeError, TextError, current, outcome, source, unclassified,
+        Guard, IsResult, MuteError, Policy, Probe, SerdeError, TakesRefusal, TextError, current, outcome, source,
+        unclassified,
     },
     identity::Arguments,
     outcome::{Outcome, Refusal},
@@ -29,7 +30,7 @@ macro_rules! __idem_policy {
         $crate::__idem_policy!(@ $ret, $classify, $refuse)
     };
     (@from $ret:ty) => {
-        <<$ret as $crate::__private::IsResult>::Err as ::core::convert::From<$crate::__private::Refusal>>::from
+        <<$ret as $crate::__private::IsResult>::Err as $crate::__private::TakesRefusal>::refused
     };
     (@ $ret:ty, $classify:expr, $refuse:expr) => {{
         use $crate::__private::{MuteError as _, SerdeError as _, TextError as _};

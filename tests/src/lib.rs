@@ -1,1 +1,8 @@
-//! Holds the room's name; its content stands beside.
+//! What tests share: ledgers under test, the world outside that counts effects, and what a fresh process runs.
+//!
+//! Must not know which case is tested. Effects are counted where they happen, by business identifier, never by calls.
+
+pub mod store;
+pub mod timing;
+pub mod tools;
+pub mod world;

@@ -155,7 +155,7 @@ fn inside(tool: &Tool, attempt: &Ident, body: &Group) -> TokenStream {
                 TakesCall::ByValue => quote!(#attempt),
             };
             Some(quote! {
-                #[allow(unused_variables, clippy::no_effect_underscore_binding, reason = "the guard uses it, the body need not")]
+                #[allow(unused_variables, clippy::no_effect_underscore_binding, clippy::shadow_unrelated, reason = "the guard uses it, the body need not")]
                 let #pattern = #value;
             })
         }

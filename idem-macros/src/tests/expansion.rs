@@ -438,7 +438,7 @@ fn check_half_typed(arguments: TokenStream, body: &TokenStream, guarded: bool) {
 }
 
 #[test]
-fn half_typed_bodies_expand() {
+fn r120_half_typed_bodies_expand() {
     let sound = quote!(scope = "tenant+{self.merchant}", key = "tool_call_id");
     check_half_typed(sound.clone(), &quote!(self.client.), true);
     check_half_typed(sound.clone(), &quote!(if 1), true);

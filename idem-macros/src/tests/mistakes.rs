@@ -97,11 +97,7 @@ const KEYS: &[Case] = &[
         r#"scope = "tenant", key = "template:{call.id}""#,
         "async fn act(call: &ToolCall, b: u8) -> Result<u8, E> {}",
     ),
-    (
-        "self in args",
-        r#"scope = "tenant", key = "args(self.x)""#,
-        "async fn act(&self, b: u8) -> Result<u8, E> {}",
-    ),
+    ("self in args", r#"scope = "tenant", key = "args(self.x)""#, "async fn act(&self, b: u8) -> Result<u8, E> {}"),
     ("left out path in the key", r#"scope = "tenant", content = "order.note", key = "args(order.note)""#, PLAIN),
     (
         "path around a left out one",
@@ -126,6 +122,7 @@ const LISTS: &[Case] = &[
         r#"scope = "tenant", content = "a.note""#,
         "async fn act(#[idem(volatile)] a: A, b: u8) -> Result<u8, E> {}",
     ),
+    ("unknown root far from any", r#"scope = "tenant", secret = "tokn.value""#, PLAIN),
 ];
 
 const TIMES: &[Case] = &[
@@ -151,6 +148,7 @@ const FUNCTIONS: &[Case] = &[
     ("self for change", SOUND, "async fn act(&mut self, a: u8) -> Result<u8, E> {}"),
     ("self as a mutable binding", SOUND, "async fn act(mut self, a: u8) -> Result<u8, E> {}"),
     ("impl block", SOUND, "impl Tool { async fn act(&self) {} }"),
+    ("no result of a common type", SOUND, "async fn act(a: u8) -> Option<u8> {}"),
     ("struct", SOUND, "pub struct Tool;"),
     ("trait method", SOUND, "async fn act(&self) -> Result<u8, E>;"),
     ("not Rust yet", SOUND, "async fn act(a: ) -> Result<u8, E> {}"),

@@ -2,7 +2,6 @@
 //!
 //! It must not know the attribute's arguments.
 
-use syn::spanned::Spanned;
 use syn::{ReturnType, Safety, Type};
 
 use crate::mistakes::Mistakes;
@@ -53,13 +52,13 @@ fn refuse_receiver(item: &Item, mistakes: &mut Mistakes) {
     };
     let name = &item.name;
     match receiver.takes {
-        TakesSelf::ForChange => mistakes.at(
-            receiver.span,
+        TakesSelf::ForChange => mistakes.on(
+            &receiver.written,
             format!("tool function `{name}` takes `&mut self`: a repeat would find another self"),
             "write `&self`",
         ),
-        TakesSelf::MutableBinding => mistakes.at(
-            receiver.span,
+        TakesSelf::MutableBinding => mistakes.on(
+            &receiver.written,
             format!("tool function `{name}` takes `mut self`"),
             "write `self`, and `let mut this = self;` in the body",
         ),
@@ -97,15 +96,15 @@ fn shape(item: &Item, mistakes: &mut Mistakes) -> Option<Function> {
 
 fn check_result(item: &Item, result: &Type, mistakes: &mut Mistakes) {
     let name = &item.name;
-    if let Some(span) = types::impl_trait(result) {
+    if let Some(written) = types::impl_trait(result) {
         let message =
             format!("tool function `{name}` gives `impl Trait`: a result that is kept needs a type with a name");
-        mistakes.at(span, message, "write the type itself, as in `-> Result<Receipt, E>`");
-    } else if let Some(span) = types::borrow(result) {
+        mistakes.on(written, message, "write the type itself, as in `-> Result<Receipt, E>`");
+    } else if let Some(written) = types::borrow(result) {
         let message = format!("tool function `{name}` gives a borrowed result: a repeat has nothing to borrow from");
-        mistakes.at(span, message, "write an owned type, such as `String` for `&str`");
+        mistakes.on(written, message, "write an owned type, such as `String` for `&str`");
     } else if !types::may_be_result(result) {
         let message = format!("tool function `{name}` gives no `Result`: a refused call needs an error to be told by");
-        mistakes.at(result.span(), message, "write `-> Result<T, E>`, with your types for `T` and `E`");
+        mistakes.on(result, message, "write `-> Result<T, E>`, with your types for `T` and `E`");
     }
 }

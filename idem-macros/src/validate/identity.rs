@@ -158,7 +158,7 @@ fn refuse_idle_window(attribute: &Attribute, key: &KeyWords, mistakes: &mut Mist
     let Some(window) = attribute.find("window") else {
         return;
     };
-    let told = |placed: &Placed| matches!(placed.source, Source::Args | Source::ArgsOf(_) | Source::Template(_));
+    let told = |placed: &Placed| matches!(placed.source, Source::Args | Source::ArgsOf(_));
     if !key.iter().flatten().any(told) {
         mistakes.at(
             window.name.span(),

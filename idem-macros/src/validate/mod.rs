@@ -105,20 +105,20 @@ fn place(attribute: &Attribute, item: &Item, parameters: &Parameters, mistakes: 
     let receiver = item.receiver.as_ref().filter(|receiver| receiver.takes == TakesSelf::ByReference);
     let borrowed: Vec<_> = parameters
         .arguments()
-        .filter_map(|parameter| types::borrow(&parameter.ty).map(|span| (parameter, span)))
+        .filter_map(|parameter| types::borrow(&parameter.ty).map(|written| (parameter, written)))
         .collect();
     if demanded == Some(true) {
         let name = &item.name;
         if let Some(receiver) = receiver {
             let message = format!("`self` is borrowed, so tool function `{name}` cannot be detached from its caller");
-            mistakes.at(receiver.span, message, "write `self: ::std::sync::Arc<Self>`");
+            mistakes.on(&receiver.written, message, "write `self: ::std::sync::Arc<Self>`");
         }
-        for (parameter, span) in &borrowed {
+        for (parameter, written) in &borrowed {
             let message = format!(
                 "parameter `{}` is borrowed, so tool function `{name}` cannot be detached from its caller",
                 parameter.name
             );
-            mistakes.at(*span, message, format!("write {}", types::owned(&parameter.ty)));
+            mistakes.on(written, message, format!("write {}", types::owned(&parameter.ty)));
         }
         return Place::Detached;
     }
@@ -142,7 +142,7 @@ fn refuse_validate(attribute: &Attribute, item: &Item, parameters: &Parameters, 
         }
     }
     if let Some(receiver) = item.receiver.as_ref().filter(|receiver| receiver.takes == TakesSelf::ByValue) {
-        let place = attribute.find("validate").map_or(receiver.span, |argument| argument.name.span());
+        let place = attribute.find("validate").map_or(receiver.token.span, |argument| argument.name.span());
         mistakes.at(place, "`validate` beside `self` by value, which the body takes", "write `&self`");
     }
 }

@@ -92,13 +92,21 @@ impl Parameters {
         self.entries.into_iter().filter(|entry| entry.role != Role::Call).map(|entry| entry.parameter).collect()
     }
 
-    /// What the static description says of them, sorted by name as the canonical form sorts (UTF-16).
+    /// What the static description says of them and of the paths below them that have a mark of their own, sorted by
+    /// name as the canonical form sorts (UTF-16).
     pub(super) fn described(&self) -> Vec<Param> {
-        let described = |entry: &Entry| {
-            let mark = entry.role.described()?;
-            Some(Param { name: entry.parameter.name.clone(), mark, cfgs: entry.parameter.cfgs.clone() })
+        let described = |name: &str, role: Role, parameter: &Parameter| {
+            let mark = role.described()?;
+            Some(Param { name: name.to_owned(), mark, cfgs: parameter.cfgs.clone() })
         };
-        let mut params: Vec<Param> = self.entries.iter().filter_map(described).collect();
+        let whole = self
+            .entries
+            .iter()
+            .filter_map(|Entry { parameter, role, .. }| described(&parameter.name, *role, parameter));
+        let below = self.left_out.iter().filter_map(|LeftOut { path, place, role }| {
+            described(&path.text, *role, &self.entries[place.entry].parameter)
+        });
+        let mut params: Vec<Param> = whole.chain(below).collect();
         params.sort_by(|left, right| left.name.encode_utf16().cmp(right.name.encode_utf16()));
         params
     }

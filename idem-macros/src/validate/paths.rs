@@ -160,12 +160,14 @@ impl Parameters {
     fn tell_unknown(&self, path: &ValuePath, site: &str, mistakes: &mut Mistakes) {
         let names = self.names(|role| role != Role::Call);
         let root = &path.root;
-        let help = match near_miss(root, &names).or(names.first().map(String::as_str)) {
-            Some(near) => {
+        let help = match (near_miss(root, &names), names.first()) {
+            (Some(near), _) => {
                 let below: String = path.fields.iter().flat_map(|field| [".", field]).collect();
                 format!("write `{near}{below}`")
             }
-            None => format!("remove `{}`", path.text),
+            // What is below a parameter is known only where the parameter is.
+            (None, Some(first)) => format!("write `{first}`"),
+            (None, None) => format!("remove `{}`", path.text),
         };
         let message = format!("unknown parameter `{root}` in {site}{}", instead(root, "parameters", &names));
         mistakes.at(path.span, message, help);

@@ -52,6 +52,7 @@ pub async fn refund(&self, call: &ToolCall, id: String) -> Result<Refund, E> {
                 #[allow(
                     unused_variables,
                     clippy::no_effect_underscore_binding,
+                    clippy::shadow_unrelated,
                     reason = "the guard uses it, the body need not"
                 )]
                 let call = &__idem_call;

@@ -42,6 +42,14 @@ async fn act(
                     "arg2",
                     ::idem_runtime::__private::Mark::Effect,
                 ),
+                ::idem_runtime::__private::ParamSpec::new(
+                    "refund.note",
+                    ::idem_runtime::__private::Mark::Content,
+                ),
+                ::idem_runtime::__private::ParamSpec::new(
+                    "refund.token",
+                    ::idem_runtime::__private::Mark::Secret,
+                ),
             ],
         );
     ::idem_runtime::__private::Guard::new(

@@ -49,6 +49,7 @@ async fn r#type(call: &facade::idem::ToolCall, r#in: u8) -> Result<u8, E> {
                 #[allow(
                     unused_variables,
                     clippy::no_effect_underscore_binding,
+                    clippy::shadow_unrelated,
                     reason = "the guard uses it, the body need not"
                 )]
                 let call = &__idem_call;

@@ -38,6 +38,18 @@ async fn act(order: Order, cents: u64, now: u64, token: String) -> Result<u8, E>
                     ::idem_runtime::__private::Mark::Effect,
                 ),
                 ::idem_runtime::__private::ParamSpec::new(
+                    "order.meta.requested_at",
+                    ::idem_runtime::__private::Mark::Volatile,
+                ),
+                ::idem_runtime::__private::ParamSpec::new(
+                    "order.note",
+                    ::idem_runtime::__private::Mark::Content,
+                ),
+                ::idem_runtime::__private::ParamSpec::new(
+                    "order.token",
+                    ::idem_runtime::__private::Mark::Secret,
+                ),
+                ::idem_runtime::__private::ParamSpec::new(
                     "token",
                     ::idem_runtime::__private::Mark::Secret,
                 ),

@@ -84,6 +84,7 @@ async fn act(
                 #[allow(
                     unused_variables,
                     clippy::no_effect_underscore_binding,
+                    clippy::shadow_unrelated,
                     reason = "the guard uses it, the body need not"
                 )]
                 let mut call = __idem_call;

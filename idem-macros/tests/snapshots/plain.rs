@@ -68,6 +68,7 @@ pub async fn send_refund(
                 #[allow(
                     unused_variables,
                     clippy::no_effect_underscore_binding,
+                    clippy::shadow_unrelated,
                     reason = "the guard uses it, the body need not"
                 )]
                 let call = &__idem_call;

@@ -51,6 +51,7 @@ async fn act(call: &ToolCall, id: u8, db: Db) -> Result<u8, E> {
                 #[allow(
                     unused_variables,
                     clippy::no_effect_underscore_binding,
+                    clippy::shadow_unrelated,
                     reason = "the guard uses it, the body need not"
                 )]
                 let call = &__idem_call;

@@ -51,6 +51,23 @@ impl<T, E> IsResult for Result<T, E> {
     }
 }
 
+/// An error that can take a refusal in: how the guard answers through a tool's own error type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the error of an idempotent tool: it does not take a `Refusal`",
+    label = "how would it say that the call was refused?",
+    note = "write `impl From<idem_runtime::Refusal> for {Self}`, or `refuse = path` in the attribute"
+)]
+pub trait TakesRefusal {
+    /// The error for a refusal.
+    fn refused(refusal: Refusal) -> Self;
+}
+
+impl<E: From<Refusal>> TakesRefusal for E {
+    fn refused(refusal: Refusal) -> Self {
+        refusal.into()
+    }
+}
+
 /// What a tool declares about its errors.
 #[derive(Debug)]
 pub struct Policy<R: IsResult> {

@@ -20,7 +20,7 @@ use std::{
 
 pub use around::{outcome, prepare, scope};
 pub use caller::{ToolCallSource, current, source};
-pub use codec::{IsResult, MuteError, Policy, Probe, SerdeError, TextError, unclassified};
+pub use codec::{IsResult, MuteError, Policy, Probe, SerdeError, TakesRefusal, TextError, unclassified};
 pub use guard::Guard;
 pub use tool_call::{Attempt, ToolCall};
 

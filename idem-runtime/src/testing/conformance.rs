@@ -92,6 +92,7 @@ pub const CHECKS: &[Check] = checks! {
     "contradicting evidence raises a review and success stays" => late::contradiction,
     "success after a recorded failure raises a review" => late::success_after_failure,
     "equal arguments mean a finished operation until the window ends" => retention::window,
+    "a late retry finds its own operation, whatever equal arguments led to since" => retention::late_retry,
     "a record answers with its result until retention ends" => retention::boundary,
     "whatever the instants, retention ends at its own" => retention::random_instants,
     "a tombstone answers the same call, and equal arguments are a new generation" => retention::tombstone,

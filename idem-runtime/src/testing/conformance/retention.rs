@@ -5,11 +5,11 @@
 use std::time::Duration;
 
 use super::{
-    calls::{NANO, RETAIN, TOMBSTONE, WINDOW, call, end, just_under},
+    calls::{NANO, RETAIN, TOMBSTONE, WINDOW, call, end, just_under, resumed, scope, tenant},
     dice::Dice,
     subject::{Checked, Subject, holds, same},
 };
-use crate::ledger::{AfterRetention, Ending, Reserve, Settle, State};
+use crate::ledger::{AfterRetention, Command, Ending, Reserve, Settle, State, Tally};
 
 pub(super) async fn window(subject: &mut Subject) -> Checked {
     let asked = |order: &str, id: &str| Reserve { window: Some(WINDOW), ..call(order, 5, id) };
@@ -41,6 +41,39 @@ pub(super) async fn window(subject: &mut Subject) -> Checked {
     subject.advance(WINDOW * 2);
     let answer = subject.found(asked("D", "new D")).await?;
     same("an unknown outcome", &answer.record.state, &State::OutcomeUnknown)
+}
+
+pub(super) async fn late_retry(subject: &mut Subject) -> Checked {
+    let asked = |id: &str| Reserve { window: Some(WINDOW), ..call("A", 5, id) };
+    let first = subject.granted(asked("id1")).await?;
+    subject.recorded(&first, Ending::Ok).await?;
+    subject.advance(WINDOW);
+    let second = subject.granted(asked("id2")).await?;
+    // The first call, delivered once more: its id leads to the first operation, equal arguments to the second.
+    for state in [State::InProgress, State::Succeeded] {
+        let answer = subject.found(asked("id1")).await?;
+        same("what the first call finds", &answer.record.row, &first.row)?;
+        let late = Tally {
+            tenant: tenant(),
+            scope: scope().digest,
+            row: first.row,
+            replays: 1,
+            drifts: 0,
+            parameters: Vec::new(),
+            aliases: answer.aliases,
+        };
+        subject.apply(&[Command::Tally(vec![late])]).await?;
+        // That leads nobody else to the first operation.
+        let new_id = subject.found(asked("id3")).await?;
+        same("what a new id finds", &new_id.record.row, &second.row)?;
+        same("its state", &new_id.record.state, &state)?;
+        let carried = resumed(asked("id1"), first.operation, &answer.generations);
+        same("what its record finds", &subject.found(carried).await?.record.row, &first.row)?;
+        if state == State::InProgress {
+            subject.recorded(&second, Ending::Ok).await?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) async fn boundary(subject: &mut Subject) -> Checked {

@@ -1,0 +1,568 @@
+//! What callers, and the models behind them, are told; and that telling never runs anything.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use idem_runtime::{ErrorClass, Held, Idem, Outcome, Refusal, RefusalKind, ToolCall, idempotent, ledger::State};
+use idem_tests::{
+    timing::Gate,
+    tools::{ToolError, classify},
+    world::{Setup, TENANT, World, both, both_with, config, sqlite},
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Refund {
+    id: String,
+    cents: u64,
+}
+
+#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify)]
+async fn refund(call: &ToolCall, order: String, cents: u64, #[idem(state)] world: World) -> Result<Refund, ToolError> {
+    match order.as_str() {
+        "declined" => return Err(ToolError::Declined),
+        "busy" => return Err(ToolError::Busy),
+        _ => {}
+    }
+    let id = format!("rf_{}", world.effect(order.clone()));
+    call.reference(&id);
+    if order == "timeout" { Err(ToolError::Timeout) } else { Ok(Refund { id, cents }) }
+}
+
+async fn told(setup: &Setup, call: &ToolCall, order: &str) -> Outcome<Refund> {
+    refund_outcome(call, order.into(), 4_900, setup.world.clone()).await
+}
+
+fn refusal<T: std::fmt::Debug>(outcome: Outcome<T>) -> Refusal {
+    outcome.into_result().expect_err("a refusal")
+}
+
+#[tokio::test]
+async fn r_r1_a_repeat_is_a_success_that_says_it_is_one() {
+    for setup in both().await {
+        let call = setup.call_as("call_1", 1);
+        let first = told(&setup, &call, "A-1").await;
+        let Outcome::Succeeded(first) = first else { panic!("{first:?}") };
+        assert_eq!((first.told.replay.as_ref(), &first.told.held), (None, &Held::Result));
+        setup.clock.advance(Duration::from_hours(1));
+        let again = told(&setup, &call, "A-1").await;
+        let json = again.to_json();
+        let text = again.to_model_text();
+        let Outcome::Succeeded(again) = again else { panic!("{again:?}") };
+        assert_eq!(again.value, first.value);
+        assert_eq!(again.told.operation, first.told.operation);
+        assert_eq!(again.told.first_at, first.told.first_at);
+        assert_eq!((again.told.attempt, again.told.reference.as_deref()), (1, Some("rf_1")));
+        assert_eq!(again.told.replay.map(|replay| replay.by), Some("args"));
+        assert_eq!((&json["outcome"], &json["replayed"]), (&json!("succeeded"), &json!(true)), "{json}");
+        assert_eq!(json["operation"], json!(first.told.operation.to_string()));
+        assert_eq!(json["first_at"], json!(first.told.first_at.to_string()));
+        assert_eq!(json["result"], json!({ "id": "rf_1", "cents": 4_900 }));
+        assert!(text.starts_with("Already done at 2030-01-01T00:00:00Z"), "{text}");
+        assert!(text.contains(&first.told.operation.to_string()) && text.contains("rf_1"), "{text}");
+        assert_eq!(setup.world.effects(), ["A-1"], "{}", setup.name());
+    }
+}
+
+/// An error that serde can write.
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
+enum CardError {
+    #[error("the card {card} was declined with code {code}")]
+    Declined { card: String, code: u16 },
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<Refusal> for CardError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal.to_model_text())
+    }
+}
+
+fn classify_card(_: &CardError) -> ErrorClass {
+    ErrorClass::Final
+}
+
+#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify_card)]
+async fn charge(call: &ToolCall, card: String, #[idem(state)] world: World) -> Result<u8, CardError> {
+    world.effect("asked");
+    Err(CardError::Declined { card, code: 51 })
+}
+
+#[tokio::test]
+async fn r_r1_a_final_failure_replays_as_the_same_failure() {
+    for setup in both().await {
+        let call = setup.call_as("call_1", 1);
+        // Typed, where serde can write it.
+        let first = charge(&call, "c-1".into(), setup.world.clone()).await;
+        let again = charge(&call, "c-1".into(), setup.world.clone()).await;
+        assert_eq!(first, Err(CardError::Declined { card: "c-1".into(), code: 51 }));
+        assert_eq!(again, first);
+        let told_again = charge_outcome(&call, "c-1".into(), setup.world.clone()).await;
+        assert_eq!(refusal(told_again).kind(), &RefusalKind::FailedFinal);
+        // In words, where it cannot.
+        let call = setup.call_as("call_2", 1);
+        assert!(matches!(refund(&call, "declined".into(), 1, setup.world.clone()).await, Err(ToolError::Declined)));
+        let again = refund(&call, "declined".into(), 1, setup.world.clone()).await;
+        let again = again.expect_err("a failure").refusal().clone();
+        assert_eq!(again.kind(), &RefusalKind::FailedFinal);
+        assert!(again.to_string().contains("the card was declined"), "{again}");
+        assert!(again.operation().is_some());
+        assert_eq!(setup.world.effects(), ["asked"], "{}", setup.name());
+    }
+}
+
+// R-R3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r_r2_every_outcome_has_a_name_an_operation_and_says_what_to_do() {
+    let quick = config(|it| it.retain = Duration::from_hours(1));
+    for setup in both_with(|| Idem::builder().config(quick.clone())).await {
+        let mut said = Vec::new();
+        let mut take = |name: &str, json: Value, text: String| {
+            assert_eq!(json["outcome"], name, "{json}");
+            assert!(json["operation"].as_str().is_some_and(|it| it.starts_with("op_")), "{json}");
+            assert!(name == "succeeded" || json.get("result").is_none(), "only a success has a result: {json}");
+            said.push((name.to_owned(), text));
+        };
+        for (order, turn, name) in [
+            ("A-1", 1, "succeeded"),
+            ("declined", 2, "failed_final"),
+            ("busy", 3, "failed_retryable"),
+            ("timeout", 4, "unknown_requires_reconciliation"),
+        ] {
+            let outcome = told(&setup, &setup.call_as("call", turn), order).await;
+            take(name, outcome.to_json(), outcome.to_model_text());
+        }
+        for (order, turn, name) in [
+            ("A-1", 1, "succeeded"),
+            ("declined", 2, "failed_final"),
+            ("timeout", 4, "unknown_requires_reconciliation"),
+            ("other", 1, "rejected_key_conflict"),
+        ] {
+            let outcome = told(&setup, &setup.call_as("call", turn), order).await;
+            take(name, outcome.to_json(), outcome.to_model_text());
+        }
+        let gate = Gate::new();
+        let running = tokio::spawn({
+            let (call, gate) = (setup.call_as("call", 5), gate.clone());
+            async move { slow_outcome(&call, 1, gate, World::default()).await }
+        });
+        gate.arrived().await;
+        let outcome = slow_outcome(&setup.call_as("call", 5), 1, gate.clone(), World::default()).await;
+        assert_eq!(outcome.to_json()["retry_after_ms"], 1_000);
+        take("in_progress", outcome.to_json(), outcome.to_model_text());
+        gate.open();
+        assert!(running.await.expect("no panic").value().is_some());
+        setup.clock.advance(Duration::from_hours(1));
+        let outcome = told(&setup, &setup.call_as("call", 1), "A-1").await;
+        take("retention_ended", outcome.to_json(), outcome.to_model_text());
+        // R3, word for word what each one must say.
+        let must_say: [(&str, &[&str]); 6] = [
+            ("failed_final", &["nothing happened", "do not call again"]),
+            ("failed_retryable", &["nothing happened", "may be made again"]),
+            ("unknown_requires_reconciliation", &["Outcome unknown", "Do not call again"]),
+            ("rejected_key_conflict", &["Conflict", "needs review", "Nothing was done"]),
+            ("in_progress", &["Still running", "Do not call again now"]),
+            ("retention_ended", &["Already finished", "Do not call again"]),
+        ];
+        for (name, words) in must_say {
+            let texts: Vec<&String> = said.iter().filter(|(of, _)| of == name).map(|(_, text)| text).collect();
+            assert!(!texts.is_empty(), "{name} was told");
+            for text in texts {
+                assert!(words.iter().all(|word| text.contains(word)), "{name}: {text}");
+            }
+        }
+        assert_eq!(setup.world.effects(), ["A-1", "timeout"], "{}", setup.name());
+    }
+}
+
+/// Stands at a gate before its effect; a duplicate is told at once.
+#[idempotent(scope = "conversation", key = "tool_call_id|args", on_busy = "tell")]
+async fn slow(
+    call: &ToolCall,
+    a: u8,
+    #[idem(state)] gate: Gate,
+    #[idem(state)] world: World,
+) -> Result<usize, ToolError> {
+    gate.pass().await;
+    let effect = world.effect(format!("slow {a}"));
+    if a == 2 { Err(ToolError::Timeout) } else { Ok(effect) }
+}
+
+/// A result as three releases of a program have it.
+mod releases {
+    use super::*;
+
+    #[derive(Debug, Serialize, Deserialize)]
+    pub(super) struct First {
+        pub(super) id: String,
+    }
+
+    #[derive(Debug, Serialize, Deserialize)]
+    pub(super) struct Second {
+        pub(super) id: String,
+        pub(super) status: String,
+    }
+
+    #[idempotent(scope = "conversation", key = "tool_call_id|args", name = "test.result")]
+    pub(super) async fn first(call: &ToolCall, a: u8, #[idem(state)] world: World) -> Result<First, ToolError> {
+        let _ = a;
+        world.effect("first");
+        Ok(First { id: "r_1".into() })
+    }
+
+    #[idempotent(scope = "conversation", key = "tool_call_id|args", name = "test.result", version = 2)]
+    pub(super) async fn second(call: &ToolCall, a: u8, #[idem(state)] world: World) -> Result<Second, ToolError> {
+        let _ = a;
+        world.effect("second");
+        Ok(Second { id: "r_2".into(), status: "ok".into() })
+    }
+}
+
+// R-R4 (the part without migration functions)
+#[tokio::test]
+async fn r091_a_result_that_today_s_type_cannot_read_is_reported_and_not_made_again() {
+    let setup = sqlite(Idem::builder()).await;
+    let address = setup.file.as_ref().expect("a file").address();
+    let stored = releases::first_outcome(&setup.call_as("call_1", 1), 1, setup.world.clone()).await;
+    let later = Idem::open(&address).await.expect("the same ledger under v2");
+    let call =
+        |idem: &Idem, turn: u64| idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(turn);
+    for _ in 0..2 {
+        let told = refusal(releases::second_outcome(&call(&later, 1), 1, setup.world.clone()).await);
+        assert_eq!(told.kind(), &RefusalKind::ResultUnreadable { recorded: 1, current: 2 });
+        assert_eq!(told.kind().name(), "succeeded_without_result");
+        assert_eq!(told.operation(), stored.operation());
+        assert_eq!(told.raw_result(), Some(&br#"{"id":"r_1"}"#[..]));
+        assert!(told.to_string().contains("status"), "says what is wrong with it: {told}");
+        assert!(told.to_model_text().contains("Already done"), "{}", told.to_model_text());
+    }
+    // What v2 recorded, read under v1: serde reads it, and what v1 does not know is left out.
+    let by_second = releases::second_outcome(&call(&later, 2), 2, setup.world.clone()).await;
+    assert!(by_second.value().is_some());
+    let first = Idem::open(&address).await.expect("the same ledger under v1");
+    let told = releases::first_outcome(&call(&first, 2), 2, setup.world.clone()).await;
+    assert!(told.is_replay());
+    assert_eq!(told.value().map(|it| it.id.as_str()), Some("r_2"));
+    assert_eq!(setup.world.effects(), ["first", "second"]);
+}
+
+#[idempotent(scope = "conversation", key = "args")]
+async fn give<T: Serialize + DeserializeOwned + Clone>(
+    call: &ToolCall,
+    which: &str,
+    #[idem(state)] value: &T,
+    #[idem(state)] world: &World,
+) -> Result<T, ToolError> {
+    world.effect(which);
+    Ok(value.clone())
+}
+
+#[tokio::test]
+async fn r094_a_result_that_reads_as_nothing_is_a_result() {
+    async fn check<T>(setup: &Setup, which: &str, value: T)
+    where
+        T: Serialize + DeserializeOwned + Clone + PartialEq + std::fmt::Debug,
+    {
+        for replay in [false, true, true] {
+            let told = idem_runtime::outcome(give(&setup.call(), which, &value, &setup.world)).await;
+            assert_eq!(told.is_replay(), replay, "{which} on {}: {told:?}", setup.name());
+            assert_eq!(told.value(), Some(&value), "{which}");
+        }
+    }
+    for setup in both().await {
+        check(&setup, "unit", ()).await;
+        check(&setup, "null", Value::Null).await;
+        check(&setup, "none", None::<u8>).await;
+        check(&setup, "empty text", String::new()).await;
+        check(&setup, "zero", 0_i64).await;
+        check(&setup, "false", false).await;
+        check(&setup, "empty list", Vec::<u8>::new()).await;
+        assert_eq!(setup.world.effects().len(), 7, "none ran again");
+        if let Some(file) = &setup.file {
+            assert_eq!(file.column::<i64>("select count(*) from idem_results where bytes is null"), [0]);
+            assert_eq!(file.count("idem_results"), 7);
+        }
+    }
+    // From the file, without the memory of the process that wrote it.
+    let setup = sqlite(Idem::builder()).await;
+    idem_runtime::outcome(give(&setup.call(), "unit", &(), &setup.world)).await.into_result().expect("given");
+    let idem = Idem::open(&setup.file.as_ref().expect("a file").address()).await.expect("the same ledger");
+    let call = idem.call().tenant(TENANT).conversation("c-1");
+    assert!(idem_runtime::outcome(give(&call, "unit", &(), &setup.world)).await.is_replay());
+}
+
+#[derive(Debug, Clone, Default)]
+struct Account {
+    closed: Arc<AtomicBool>,
+    asked: World,
+}
+
+#[expect(clippy::unused_async, reason = "a tool's own check is async, this one is quick")]
+async fn is_open(_order: &String, account: &Account, _world: &World) -> Result<(), ToolError> {
+    account.asked.effect("asked");
+    if account.closed.load(Ordering::SeqCst) { Err(ToolError::Declined) } else { Ok(()) }
+}
+
+#[idempotent(scope = "conversation", key = "tool_call_id|args", validate = is_open)]
+async fn withdraw(
+    call: &ToolCall,
+    order: String,
+    #[idem(state)] account: Account,
+    #[idem(state)] world: World,
+) -> Result<usize, ToolError> {
+    let _ = account;
+    Ok(world.effect(order))
+}
+
+// R-R5
+#[tokio::test]
+async fn r097_what_the_tool_s_own_check_denied_leaves_no_record() {
+    for setup in both().await {
+        let account = Account::default();
+        account.closed.store(true, Ordering::SeqCst);
+        let call = setup.call_as("call_1", 1);
+        let told = async || withdraw_outcome(&call, "A-1".into(), account.clone(), setup.world.clone()).await;
+        let denied = refusal(told().await);
+        assert_eq!((denied.kind(), denied.operation()), (&RefusalKind::Denied, None));
+        assert!(denied.to_string().contains("the card was declined"), "{denied}");
+        let typed = withdraw(&call, "A-1".into(), account.clone(), setup.world.clone()).await;
+        assert!(matches!(typed, Err(ToolError::Declined)), "its own error, not ours: {typed:?}");
+        assert_eq!((setup.operations().await, setup.world.effects().len()), (0, 0), "{}", setup.name());
+        account.closed.store(false, Ordering::SeqCst);
+        assert!(matches!(told().await, Outcome::Succeeded(it) if it.told.replay.is_none()));
+        assert_eq!(setup.world.effects(), ["A-1"]);
+    }
+}
+
+// R-R5
+#[tokio::test]
+async fn r098_a_finished_operation_is_replayed_before_the_tool_s_own_check() {
+    for setup in both().await {
+        let account = Account::default();
+        let call = setup.call_as("call_1", 1);
+        let told = async || withdraw_outcome(&call, "A-1".into(), account.clone(), setup.world.clone()).await;
+        assert!(told().await.value().is_some());
+        account.closed.store(true, Ordering::SeqCst);
+        let asked = account.asked.effects().len();
+        assert!(told().await.is_replay(), "{}", setup.name());
+        assert_eq!(account.asked.effects().len(), asked, "the check was not even asked");
+        // Nor is a conflict's answer the check's.
+        let drift = withdraw_outcome(&call, "A-2".into(), account.clone(), setup.world.clone()).await;
+        assert!(matches!(refusal(drift).kind(), RefusalKind::Drift { .. }));
+        assert_eq!(setup.world.effects(), ["A-1"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r099_a_hundred_calls_in_vain_run_nothing_and_write_nothing_each() {
+    // Counts are written when an operation settles or after this time, whichever is first.
+    let lazy = config(|it| {
+        it.tally_every = Duration::from_hours(1);
+        it.lease = Duration::from_hours(1);
+    });
+    for setup in both_with(|| Idem::builder().config(lazy.clone())).await {
+        let call = setup.call_as("call_1", 1);
+        let gate = Gate::new();
+        let running = tokio::spawn({
+            let (call, gate, world) = (call.clone(), gate.clone(), setup.world.clone());
+            async move { slow_outcome(&call, 2, gate, world).await }
+        });
+        gate.arrived().await;
+        let connection = setup.file.as_ref().map(|file| (file.connect(), file.rows()));
+        let version = || {
+            let (connection, _) = connection.as_ref()?;
+            Some(connection.query_row("pragma data_version", [], |row| row.get::<_, i64>(0)).expect("a version"))
+        };
+        let before = version();
+        let told = async || refusal(slow_outcome(&call, 2, gate.clone(), setup.world.clone()).await);
+        let mut last = Duration::ZERO;
+        for _ in 0..50 {
+            let told = told().await;
+            let RefusalKind::InProgress { retry_after } = told.kind() else { panic!("{told:?}") };
+            assert!(*retry_after >= last, "never sooner than before");
+            last = *retry_after;
+            assert!(told.to_model_text().contains("Do not call again now"), "{}", told.to_model_text());
+            setup.clock.advance(Duration::from_millis(500));
+        }
+        assert!(last >= Duration::from_secs(20), "and it grows: {last:?}");
+        assert_eq!(version(), before, "nothing was committed for any of them");
+        gate.open();
+        assert_eq!(refusal(running.await.expect("no panic")).kind(), &RefusalKind::Unknown);
+        let settled = version();
+        let texts: std::collections::HashSet<String> = {
+            let mut texts = std::collections::HashSet::new();
+            for _ in 0..50 {
+                let told = told().await;
+                assert_eq!(told.kind(), &RefusalKind::Unknown);
+                texts.insert(told.to_model_text());
+            }
+            texts
+        };
+        assert_eq!(texts.len(), 1, "one text: {texts:?}");
+        assert!(texts.iter().all(|text| text.contains("Do not call again")), "{texts:?}");
+        assert_eq!(version(), settled, "nothing was committed for any of these");
+        assert_eq!((gate.waiting(), setup.world.effects().len()), (0, 1), "{}: one run, one effect", setup.name());
+        if let (Some(file), Some((_, rows))) = (&setup.file, connection) {
+            assert!(file.rows() <= rows + 3, "a result, a line of history and one count, not a row a call");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r049_a_failure_before_the_effect_is_retried_at_once_and_busy_is_no_success() {
+    #[idempotent(scope = "conversation", key = "tool_call_id|args", on_busy = "tell", classify = classify)]
+    async fn pay(
+        call: &ToolCall,
+        a: u8,
+        #[idem(state)] gate: Gate,
+        #[idem(state)] world: World,
+    ) -> Result<usize, ToolError> {
+        let _ = a;
+        if call.number() == 1 {
+            return Err(ToolError::Busy);
+        }
+        gate.pass().await;
+        Ok(world.effect("paid"))
+    }
+    for setup in both().await {
+        let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
+        let failed = refusal(pay_outcome(&call, 1, gate.clone(), setup.world.clone()).await);
+        assert_eq!(failed.kind().name(), "failed_retryable");
+        assert_eq!(setup.state(failed.operation().expect("an operation")).await, State::FailedRetryable.name());
+        // The clock stands still: at once is at once.
+        let running = tokio::spawn({
+            let (call, gate, world) = (call.clone(), gate.clone(), setup.world.clone());
+            async move { pay_outcome(&call, 1, gate, world).await }
+        });
+        gate.arrived().await;
+        let busy = pay_outcome(&call, 1, gate.clone(), setup.world.clone()).await;
+        assert_eq!((busy.value(), busy.is_replay()), (None, false));
+        assert_eq!((&busy.to_json()["outcome"], busy.to_json().get("result")), (&json!("in_progress"), None));
+        assert!(pay(&call, 1, gate.clone(), setup.world.clone()).await.is_err());
+        gate.open();
+        assert_eq!(running.await.expect("no panic").value(), Some(&1));
+        assert_eq!(setup.world.effects(), ["paid"], "{}", setup.name());
+    }
+}
+
+#[tokio::test]
+async fn r_r1_a_result_too_large_to_keep_is_given_once_and_its_success_for_ever() {
+    #[idempotent(scope = "conversation", key = "tool_call_id|args")]
+    async fn dump(call: &ToolCall, bytes: usize, #[idem(state)] world: World) -> Result<String, ToolError> {
+        world.effect("dumped");
+        call.reference("dump_1");
+        Ok("x".repeat(bytes))
+    }
+    let small = config(|it| it.result_bytes_max = 100);
+    for setup in both_with(|| Idem::builder().config(small.clone())).await {
+        // 98 letters and two quotes are 100 bytes of JSON.
+        let fits = dump_outcome(&setup.call_as("call_1", 1), 98, setup.world.clone()).await;
+        assert!(matches!(&fits, Outcome::Succeeded(it) if it.told.held == Held::Result), "{fits:?}");
+        let call = setup.call_as("call_2", 1);
+        let Outcome::Succeeded(first) = dump_outcome(&call, 99, setup.world.clone()).await else {
+            panic!("no success")
+        };
+        assert_eq!(first.value.len(), 99, "its caller gets it");
+        assert!(matches!(&first.told.held, Held::NoResult(why) if why.contains("101 bytes")), "{:?}", first.told.held);
+        for _ in 0..2 {
+            let again = refusal(dump_outcome(&call, 99, setup.world.clone()).await);
+            assert_eq!((again.kind(), again.kind().name()), (&RefusalKind::ResultNotHeld, "succeeded_without_result"));
+            assert_eq!(again.operation(), Some(first.told.operation));
+            assert!(again.to_model_text().contains("Already done"), "{}", again.to_model_text());
+        }
+        let record = setup.record(first.told.operation).await;
+        assert_eq!((record.state, record.reference.as_deref()), (State::Succeeded, Some("dump_1")));
+        assert_eq!(setup.world.effects().len(), 2, "{}", setup.name());
+    }
+}
+
+/// A payment provider: slow, and with a memory of keys or without.
+#[derive(Debug, Clone, Default)]
+struct Provider {
+    charges: World,
+    keys: Option<World>,
+    declines: Arc<AtomicBool>,
+}
+
+impl Provider {
+    fn charge(&self, key: &str, what: String) -> Result<(), ToolError> {
+        if self.declines.load(Ordering::SeqCst) {
+            return Err(ToolError::Declined);
+        }
+        let known = self.keys.as_ref().is_some_and(|keys| keys.count(key) > 0);
+        if !known {
+            self.keys.as_ref().map(|keys| keys.effect(key));
+            self.charges.effect(what);
+        }
+        Ok(())
+    }
+}
+
+#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify)]
+async fn buy(
+    call: &ToolCall,
+    order: String,
+    cents: u64,
+    #[idem(state)] provider: Provider,
+) -> Result<String, ToolError> {
+    let key = call.provider_key("charge");
+    // The effect happens after two seconds have passed; who waits three hears of it.
+    provider.charge(key.as_str(), format!("{order} {cents}"))?;
+    if order == "slow" { Err(ToolError::Timeout) } else { Ok(order) }
+}
+
+// The reconciling half of the case comes with "Unknown outcomes": without it the second try is held with and without
+// the provider's keys.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r114_five_ways_to_charge_twice_charge_once() {
+    for setup in both().await {
+        for keys in [None, Some(World::default())] {
+            let honours = keys.is_some();
+            let provider = Provider { keys, ..Provider::default() };
+            let base = u64::from(honours) * 10;
+            let told = async |id: &str, turn: u64, order: &str, cents: u64| {
+                let order = order.to_owned();
+                buy_outcome(
+                    &setup.call_as(id, base + turn).occurrence(format!("{honours}")),
+                    order,
+                    cents,
+                    provider.clone(),
+                )
+                .await
+            };
+            // 1: the client gives up before the provider answers.
+            assert_eq!(refusal(told("call_1", 1, "slow", 1).await).kind(), &RefusalKind::Unknown);
+            for (id, turn) in [("call_1", 1), ("call_9", 2)] {
+                assert_eq!(refusal(told(id, turn, "slow", 1).await).kind(), &RefusalKind::Unknown, "held, not sent");
+            }
+            assert_eq!(provider.charges.count("slow 1"), 1);
+            // 2: two claim the operation at once.
+            let (one, other) = tokio::join!(told("call_2", 3, "race", 1), told("call_3", 3, "race", 1));
+            assert_eq!([one.is_replay(), other.is_replay()].iter().filter(|it| **it).count(), 1);
+            assert_eq!(provider.charges.count("race 1"), 1);
+            // 3: one key for two amounts.
+            assert!(told("call_4", 4, "sum", 20_000).await.value().is_some());
+            assert!(matches!(refusal(told("call_4", 4, "sum", 50_000).await).kind(), RefusalKind::Drift { .. }));
+            assert_eq!((provider.charges.count("sum 20000"), provider.charges.count("sum 50000")), (1, 0));
+            // 4: a decline is replayed; after its cause has gone, the platform asks anew.
+            provider.declines.store(true, Ordering::SeqCst);
+            for _ in 0..2 {
+                assert_eq!(refusal(told("call_5", 5, "card", 1).await).kind(), &RefusalKind::FailedFinal);
+            }
+            provider.declines.store(false, Ordering::SeqCst);
+            assert_eq!(refusal(told("call_5", 5, "card", 1).await).kind(), &RefusalKind::FailedFinal);
+            let anew = setup.call_as("call_5", base + 5).occurrence(format!("{honours}, new card"));
+            assert!(buy_outcome(&anew, "card".into(), 1, provider.clone()).await.value().is_some());
+            assert_eq!(provider.charges.count("card 1"), 1);
+            // 5 is all of it without keys; in all there was one charge each.
+            assert_eq!(provider.charges.effects(), ["slow 1", "race 1", "sum 20000", "card 1"], "{}", setup.name());
+        }
+    }
+}
