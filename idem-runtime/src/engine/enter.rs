@@ -20,7 +20,7 @@ pub(crate) enum Entered {
     /// It owns the next attempt.
     Run(Box<Holding>),
     /// A finished operation's stored outcome.
-    Replay(Box<Replayed>),
+    Replay(Box<Answer>),
     /// There is nothing to run and nothing to give.
     Refused(Refusal),
 }
@@ -50,16 +50,6 @@ pub(crate) enum First {
 enum Kept {
     Already,
     NotYet,
-}
-
-/// A stored outcome, not yet decoded.
-#[derive(Debug)]
-pub(crate) struct Replayed {
-    pub(crate) state: State,
-    pub(crate) stored: Option<Stored>,
-    /// The version of the tool's contract when it was recorded.
-    pub(crate) recorded: u32,
-    pub(crate) told: Told,
 }
 
 /// How often another process's attempt is looked at: at first, and at most.
@@ -222,7 +212,7 @@ impl Asked {
                 if kept == Kept::NotYet {
                     self.engine.cache.insert(&self.reserve.identities, &answer.generations, record);
                 }
-                Entered::Replay(Box::new(self.replayed(answer)))
+                Entered::Replay(Box::new(answer.clone()))
             }
             State::InProgress => Entered::Refused(self.in_progress(record)),
             State::OutcomeUnknown => Entered::Refused(refusal(RefusalKind::Unknown)),
@@ -230,27 +220,16 @@ impl Asked {
         }
     }
 
-    fn replayed(&self, answer: &Answer) -> Replayed {
-        let record = self.record(answer.record.operation, &answer.generations);
-        self.as_replay(&answer.record, answer.by.name(), Arc::new(record))
-    }
-
-    /// A finished record as the answer to this call.
-    pub(crate) fn as_replay(&self, record: &Record, by: &'static str, carried: Arc<AttemptRecord>) -> Replayed {
-        let replay = Replay { by, reworded: reworded(record, &self.reserve.content) };
-        Replayed {
-            state: record.state,
-            stored: record.stored.clone(),
-            recorded: record.tool.version,
-            told: Told {
-                operation: record.operation,
-                first_at: record.reserved_at,
-                attempt: record.attempt,
-                replay: Some(replay),
-                reference: record.reference.clone(),
-                held: Held::Result,
-                record: carried,
-            },
+    /// The circumstances of a replay.
+    pub(crate) fn told(&self, record: &Record, by: &'static str, carried: Arc<AttemptRecord>) -> Told {
+        Told {
+            operation: record.operation,
+            first_at: record.reserved_at,
+            attempt: record.attempt,
+            replay: Some(Replay { by, reworded: reworded(record, &self.reserve.content) }),
+            reference: record.reference.clone(),
+            held: Held::Result,
+            record: carried,
         }
     }
 

@@ -11,13 +11,13 @@ use super::{
     asked::Asked,
     caller::Caller,
     codec::{self, IsResult, Policy},
-    enter::{Entered, First, Looked, Replayed, words},
+    enter::{Entered, First, Looked, words},
     tool_call::{Attempt, ToolCall},
 };
 use crate::{
     effect::{self, Ended, Ran},
     identity::Arguments,
-    ledger::{BoxFuture, End, Ending, Grant, Holding, Settled, State, Stored, StoredKind},
+    ledger::{Answer, BoxFuture, End, Ending, Grant, Holding, Record, Settled, State, Stored, StoredKind},
     outcome::{ErrorClass, Held, Refusal, RefusalKind, Told},
     tool::ToolSpec,
 };
@@ -163,7 +163,11 @@ impl Guard {
         };
         match entered {
             Entered::Refused(refusal) => Way::Told(refuse(policy, refusal)),
-            Entered::Replay(replayed) => Way::Told(replay(policy, spec.contract_version(), *replayed)),
+            Entered::Replay(answer) => {
+                let Answer { record, by, generations, .. } = &*answer;
+                let told = || asked.told(record, by.name(), Arc::new(asked.record(record.operation, generations)));
+                Way::Told(replay(policy, spec.contract_version(), record, told))
+            }
             Entered::Run(holding) => {
                 let grant = holding.grant().clone();
                 let record = Arc::new(asked.record(grant.operation, &grant.generations));
@@ -258,8 +262,8 @@ where
         && record.state == State::Succeeded
     {
         // Meanwhile it was proved that the effect happened: that is the answer, not what this attempt believes.
-        let replayed = asked.as_replay(record, "operation", Arc::clone(attempt.record()));
-        return replay(policy, asked.spec.contract_version(), replayed);
+        let told = || asked.told(record, "operation", Arc::clone(attempt.record()));
+        return replay(policy, asked.spec.contract_version(), record, told);
     }
     match result {
         Ok(value) => {
@@ -312,17 +316,17 @@ fn refuse<R: IsResult>(policy: Policy<R>, refusal: Refusal) -> R {
 }
 
 /// A stored outcome, decoded by today's types.
-fn replay<R>(policy: Policy<R>, current: u32, replayed: Replayed) -> R
+fn replay<R>(policy: Policy<R>, current: u32, record: &Record, told: impl FnOnce() -> Told) -> R
 where
     R: IsResult,
     R::Ok: DeserializeOwned,
 {
-    let Replayed { state, stored, recorded, told } = replayed;
-    let refusal = |kind| Refusal::new(kind).of(told.operation).first_at(told.first_at);
-    if state == State::FailedFinal {
-        let known = stored.as_ref().filter(|stored| stored.kind == StoredKind::Error);
+    let refusal = |kind| Refusal::new(kind).of(record.operation).first_at(record.reserved_at);
+    let stored = record.stored.as_ref();
+    if record.state == State::FailedFinal {
+        let known = stored.filter(|stored| stored.kind == StoredKind::Error);
         let typed = known.and_then(|stored| (policy.errors.read)(&stored.bytes));
-        let refusal = refusal(RefusalKind::FailedFinal).because(words(stored.as_ref()));
+        let refusal = refusal(RefusalKind::FailedFinal).because(words(stored));
         return match typed {
             None => refuse(policy, refusal),
             Some(error) => {
@@ -332,17 +336,17 @@ where
         };
     }
     match stored {
-        Some(stored) if stored.kind == StoredKind::Value => match codec::read(&stored) {
+        Some(stored) if stored.kind == StoredKind::Value => match codec::read(stored) {
             Ok(value) => {
-                around::tell(|| Heard::Success(told));
+                around::tell(|| Heard::Success(told()));
                 R::from_result(Ok(value))
             }
             Err(error) => {
-                let kind = RefusalKind::ResultUnreadable { recorded, current };
-                refuse(policy, refusal(kind).because(error).with_raw(stored.bytes))
+                let kind = RefusalKind::ResultUnreadable { recorded: record.tool.version, current };
+                refuse(policy, refusal(kind).because(error).with_raw(Arc::clone(&stored.bytes)))
             }
         },
-        other => refuse(policy, refusal(RefusalKind::ResultNotHeld).because(words(other.as_ref()))),
+        other => refuse(policy, refusal(RefusalKind::ResultNotHeld).because(words(other))),
     }
 }
 

@@ -70,8 +70,7 @@ pub struct Find<'a> {
     pub identities: &'a [Identity],
 }
 
-/// Reads of what is committed, each identity for itself: two of them may lie on either side of a commit. What is read so
-/// only ever ends a call early (a replay, a conflict); an attempt is granted by the reservation alone.
+/// Reads of what is committed. Never sees an uncommitted or half-applied batch.
 pub trait Reader: Send + Sync + fmt::Debug + 'static {
     /// What each identity leads to, in order.
     fn find<'a>(&'a self, find: Find<'a>) -> BoxFuture<'a, Result<Vec<Option<Match>>, StoreError>>;

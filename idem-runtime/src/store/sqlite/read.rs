@@ -161,7 +161,11 @@ impl Readers {
             Some(idle) => idle,
             None => (open::reader(&self.path)?, Catalogue::default()),
         };
+        // One transaction for all statements: one view of the file, and one round of its locks. After an error the
+        // connection is closed, and the transaction with it.
+        connection.prepare_cached("begin").and_then(|mut begin| begin.execute([])).map_err(nothing)?;
         let answer = read(&connection, &mut catalogue)?;
+        connection.prepare_cached("commit").and_then(|mut commit| commit.execute([])).map_err(nothing)?;
         catalogue.committed();
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX {
