@@ -414,6 +414,10 @@ async fn r011_no_delimiter_in_a_part_makes_two_keys_one() {
         let mut text = || (0..=draw(4)).map(|_| ["a", ":", "|", "_", "\u{0}", "\""][draw(6)]).collect::<String>();
         parts.insert([text(), text(), text()]);
     }
+    // What stands between two parts, as a part of either: without lengths these two would read alike.
+    let between = format!("{}conversation\u{1}", "\0".repeat(8));
+    parts.insert(["a".to_owned(), format!("b{between}c"), "x".to_owned()]);
+    parts.insert([format!("a{between}b"), "c".to_owned(), "x".to_owned()]);
     for [tenant, conversation, occurrence] in parts {
         let call = setup.idem.call().tenant(&*tenant).conversation(&*conversation).occurrence(&*occurrence);
         let key = record(same(&call, 1)).await.key();
@@ -457,6 +461,11 @@ async fn r_k7_framing_keeps_arguments_ids_and_templates_apart() {
     let named = record(by_id(&setup.call().tool_call_id("call_1").turn("7"), "x".into())).await.key();
     let bare = record(by_id(&setup.call().tool_call_id("call_17"), "x".into())).await.key();
     assert_eq!(HashSet::from([&numbered, &named, &bare]).len(), 3);
+    // What stands between an id and its turn, as a part of either.
+    let between = "\u{2}\0\0\0\0\0\0\0";
+    let shifted = [("a".to_owned(), format!("b{between}c")), (format!("a{between}b"), "c".to_owned())];
+    let [left, right] = shifted.map(|(id, turn)| setup.call().tool_call_id(id).turn(turn));
+    assert_ne!(record(by_id(&left, "x".into())).await.key(), record(by_id(&right, "x".into())).await.key());
 }
 
 mod billing {
