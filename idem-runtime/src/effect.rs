@@ -3,7 +3,7 @@
 //! Must not know why it may run or who asked. What it guarantees: the body starts only under a lease that is
 //! young enough, and its end is recorded before anybody is told.
 
-use std::{panic, sync::Arc};
+use std::{future::poll_fn, panic, sync::Arc, task::Poll};
 
 use tokio::task::JoinError;
 
@@ -43,25 +43,38 @@ pub(crate) async fn in_place<R>(
         return Ran::TooLate;
     }
     let output = body.await;
-    let (end, held) = end_of(&output);
-    let (stored, reference) = (end.stored.clone(), end.reference.clone());
-    let settled = holding.settle(end).await;
-    Ran::Ended { output, end: Ended { settled, stored, reference, held } }
+    ended(holding, output, end_of).await
 }
 
-/// Runs `body` as a task of its own: whoever asked may vanish, the effect and its record complete.
+/// Runs `body` so that whoever asked may vanish: the effect and its record complete. It begins here, and becomes a task of
+/// its own when it first waits; one that never waits needs none.
 pub(crate) async fn detached<R>(
-    holding: Holding,
+    mut holding: Holding,
     body: impl Future<Output = R> + Send + 'static,
     end_of: impl FnOnce(&R) -> (End, Held) + Send + 'static,
 ) -> Ran<R>
 where
     R: Send + 'static,
 {
-    match tokio::spawn(in_place(holding, body, end_of)).await {
-        Ok(ran) => ran,
-        Err(error) => lost(error),
+    if holding.start().is_err() {
+        return Ran::TooLate;
     }
+    let mut body = Box::pin(body);
+    match poll_fn(|context| Poll::Ready(body.as_mut().poll(context))).await {
+        // What ends it is queued before this future can be dropped again.
+        Poll::Ready(output) => ended(holding, output, end_of).await,
+        Poll::Pending => {
+            let rest = async move { ended(holding, body.await, end_of).await };
+            tokio::spawn(rest).await.unwrap_or_else(lost)
+        }
+    }
+}
+
+async fn ended<R>(holding: Holding, output: R, end_of: impl FnOnce(&R) -> (End, Held)) -> Ran<R> {
+    let (end, held) = end_of(&output);
+    let (stored, reference) = (end.stored.clone(), end.reference.clone());
+    let settled = holding.settle(end).await;
+    Ran::Ended { output, end: Ended { settled, stored, reference, held } }
 }
 
 fn lost<R>(error: JoinError) -> Ran<R> {

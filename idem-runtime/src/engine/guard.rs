@@ -67,7 +67,7 @@ impl Guard {
         match self.way(policy, First::IfItPays, async || Ok(())).await {
             Way::Told(told) => told,
             Way::Run(run) => {
-                let body = Box::pin(body(run.attempt.clone()));
+                let body = body(run.attempt.clone());
                 run.detached(policy, body).await
             }
         }
@@ -102,7 +102,7 @@ impl Guard {
         match self.way(policy, First::Always, async || validate(&args).await).await {
             Way::Told(told) => told,
             Way::Run(run) => {
-                let body = Box::pin(body(run.attempt.clone(), args));
+                let body = body(run.attempt.clone(), args);
                 run.detached(policy, body).await
             }
         }

@@ -66,10 +66,7 @@ fn remove(db: &Connection, row: i64) -> Result<()> {
     for packed in identities.chunks_exact(PACKED) {
         let (digest, generation) = packed.split_at(32);
         let generation = generation.try_into().map_or(0, u32::from_le_bytes);
-        db.prepare_cached(
-            "delete from idem_identities where scope = ?1 and digest = ?2 and generation = ?3 and operation = ?4",
-        )?
-        .execute((scope, digest, generation, row))?;
+        unname(db, row, scope, digest, generation)?;
     }
     for statement in [
         "delete from idem_results where operation = ?1",
@@ -80,5 +77,25 @@ fn remove(db: &Connection, row: i64) -> Result<()> {
     ] {
         db.prepare_cached(statement)?.execute([row])?;
     }
+    Ok(())
+}
+
+/// Frees an identity of a removed record: in the last generation alone, so that whatever has a later one keeps a first one,
+/// and with it what removed records left behind, once no record is left.
+fn unname(db: &Connection, row: i64, scope: i64, digest: &[u8], generation: u32) -> Result<()> {
+    db.prepare_cached(
+        "delete from idem_identities
+         where scope = ?1 and digest = ?2 and generation = ?3 and operation = ?4
+           and (generation > 1 or not exists (
+               select 1 from idem_identities where scope = ?1 and digest = ?2 and generation > 1))",
+    )?
+    .execute((scope, digest, generation, row))?;
+    db.prepare_cached(
+        "delete from idem_identities
+         where scope = ?1 and digest = ?2 and not exists (
+             select 1 from idem_identities i join idem_operations o on o.id = i.operation
+             where i.scope = ?1 and i.digest = ?2 and o.id <> ?3)",
+    )?
+    .execute((scope, digest, row))?;
     Ok(())
 }

@@ -15,8 +15,8 @@ use crate::{
     clock::Timestamp,
     id::Tenant,
     ledger::{
-        Aftermath, Alias, Answer, Command, Decision, Event, Grant, Hold, Moved, Reply, Reserve, Reserved, State,
-        StoreError, StoreErrorKind, Tally, decide, transition,
+        Aftermath, Alias, Answer, Command, Decision, Event, Grant, Hold, Match, Moved, NO_GENERATION, Reply, Reserve,
+        Reserved, State, StoreError, StoreErrorKind, Tally, decide, transition,
     },
 };
 
@@ -82,18 +82,34 @@ impl SqliteStore {
 impl Batch<'_> {
     fn reserve(&mut self, reserve: &Reserve) -> Result<Reserved, StoreError> {
         let numbers = self.catalogue.scope(self.db, &reserve.tenant, &reserve.scope.digest).map_err(nothing)?;
-        let matches = match numbers {
-            None => vec![None; reserve.identities.len()],
-            Some(numbers) => read::matches(self.db, self.catalogue, numbers, &reserve.identities)?,
+        let nothing_known = || vec![None; reserve.identities.len()];
+        let Some(numbers) = numbers else {
+            return self.decided(reserve, &nothing_known(), None);
         };
-        match decide(reserve, &matches, self.now) {
+        if reserve.resumed.is_none()
+            && let Some(row) = self.take_names(reserve, numbers).map_err(nothing)?
+        {
+            return self.decided(reserve, &nothing_known(), Some(row));
+        }
+        let matches = read::matches(self.db, self.catalogue, numbers, &reserve.identities)?;
+        self.decided(reserve, &matches, None)
+    }
+
+    /// Carries a decision out. `row` already has the call's identities, if they were free.
+    fn decided(
+        &mut self,
+        reserve: &Reserve,
+        matches: &[Option<Match>],
+        row: Option<i64>,
+    ) -> Result<Reserved, StoreError> {
+        match decide(reserve, matches, self.now) {
             Decision::Create { operation, generations } => {
-                let fence = self.fence().map_err(nothing)?;
-                let attempt = 1;
+                let named = row.is_some();
+                let fence = row.map_or_else(|| self.fence(), Ok).map_err(nothing)?;
+                let (attempt, reserved_at) = (1, self.now);
                 let lease_until = self.now.after(reserve.lease);
-                let grant =
-                    Grant { row: fence, operation, attempt, fence, reserved_at: self.now, lease_until, generations };
-                self.create(reserve, &grant).map_err(nothing)?;
+                let grant = Grant { row: fence, operation, attempt, fence, reserved_at, lease_until, generations };
+                self.create(reserve, &grant, named).map_err(nothing)?;
                 Ok(Reserved::Granted(grant))
             }
             Decision::Reopen(answer) => self.reopen(reserve, answer),
@@ -103,12 +119,42 @@ impl Batch<'_> {
         }
     }
 
+    /// Creates if absent, without looking first: takes all identities of a call in their first generation, for the handle
+    /// that is returned. Takes none if one of them was ever taken: whatever has a later generation has a first one.
+    fn take_names(&mut self, reserve: &Reserve, (_, scope): (i64, i64)) -> rusqlite::Result<Option<i64>> {
+        let row = self.fence()?;
+        for (at, identity) in reserve.identities.iter().enumerate() {
+            let taken = self
+                .db
+                .prepare_cached(
+                    "insert into idem_identities (scope, digest, generation, operation, source)
+                     values (?1, ?2, 1, ?3, ?4) on conflict do nothing",
+                )?
+                .execute((scope, &identity.digest, row, identity.source.code()))?;
+            if taken == 1 {
+                continue;
+            }
+            for taken in &reserve.identities[..at] {
+                self.db
+                    .prepare_cached(
+                        "delete from idem_identities
+                         where scope = ?1 and digest = ?2 and generation = 1 and operation = ?3",
+                    )?
+                    .execute((scope, &taken.digest, row))?;
+            }
+            self.last_fence = Some(row - 1);
+            return Ok(None);
+        }
+        Ok(Some(row))
+    }
+
     /// The record's handle is its first fencing token: ascending, and never given again after a purge.
-    fn create(&mut self, reserve: &Reserve, grant: &Grant) -> rusqlite::Result<()> {
+    fn create(&mut self, reserve: &Reserve, grant: &Grant, named: bool) -> rusqlite::Result<()> {
         let (tenant, scope) = self.catalogue.intern_scope(self.db, &reserve.tenant, &reserve.scope)?;
         let tool = self.catalogue.intern_tool(self.db, &reserve.tool)?;
-        let named = reserve.identities.iter().zip(&grant.generations);
-        let aliases: Vec<Alias> = named
+        let names = reserve.identities.iter().zip(&grant.generations);
+        let names = names.filter(|(_, generation)| **generation != NO_GENERATION);
+        let names: Vec<Alias> = names
             .map(|(identity, generation)| Alias {
                 source: identity.source,
                 digest: identity.digest,
@@ -134,18 +180,35 @@ impl Batch<'_> {
                 &reserve.fingerprint,
                 &*reserve.parts,
                 &*reserve.content,
-                packed(&aliases),
+                packed(&names),
                 self.now.as_nanos(),
             ])?;
-        for alias in &aliases {
+        if !named {
+            for name in &names {
+                self.name(scope, grant.row, name)?;
+            }
+        }
+        self.rows += 3;
+        Ok(())
+    }
+
+    /// An identity of a new record. What a purged record left under it is replaced; what has a later generation keeps a
+    /// first one, so that the next call finds it taken.
+    fn name(&mut self, scope: i64, row: i64, name: &Alias) -> rusqlite::Result<()> {
+        if name.generation > 1 {
             self.db
                 .prepare_cached(
                     "insert into idem_identities (scope, digest, generation, operation, source)
-                     values (?1, ?2, ?3, ?4, ?5)",
+                     values (?1, ?2, 1, 0, ?3) on conflict do nothing",
                 )?
-                .execute((scope, &alias.digest, alias.generation, grant.row, alias.source.code()))?;
+                .execute((scope, &name.digest, name.source.code()))?;
         }
-        self.rows += 3;
+        self.db
+            .prepare_cached(
+                "insert or replace into idem_identities (scope, digest, generation, operation, source)
+                 values (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute((scope, &name.digest, name.generation, row, name.source.code()))?;
         Ok(())
     }
 
