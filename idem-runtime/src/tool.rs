@@ -299,13 +299,27 @@ impl ToolSpec {
         match (self.named, of) {
             (Some(name), _) => name.to_owned(),
             (None, None) => format!("{}::{}", self.module, self.name),
-            (None, Some(of)) => {
-                let bare = of.split('<').next().unwrap_or(of);
-                let bare = bare.rsplit("::").next().unwrap_or(bare);
-                format!("{}::{bare}::{}", self.module, self.name)
-            }
+            (None, Some(of)) => format!("{}::{}::{}", self.module, without_paths(of), self.name),
         }
     }
+}
+
+/// A type's name with its parameters, each without the path to it: `Refunds<Bank>`.
+fn without_paths(type_name: &str) -> String {
+    let mut bare = String::with_capacity(type_name.len());
+    let mut word = 0;
+    let mut letters = type_name.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter == ':' && letters.next_if_eq(&':').is_some() {
+            bare.truncate(word);
+            continue;
+        }
+        bare.push(letter);
+        if !letter.is_alphanumeric() && letter != '_' {
+            word = bare.len();
+        }
+    }
+    bare
 }
 
 impl ScopeSpec {
@@ -371,7 +385,8 @@ mod tests {
         let mail = ToolSpec::new("send", "app::mail");
         assert_ne!(billing.ledger_name(None), mail.ledger_name(None));
         let refunds = billing.ledger_name(Some("app::billing::Refunds<app::Bank>"));
-        assert_eq!(refunds, "app::billing::Refunds::send");
+        assert_eq!(refunds, "app::billing::Refunds<Bank>::send");
+        assert_ne!(refunds, billing.ledger_name(Some("app::billing::Refunds<app::Till>")));
         assert_ne!(refunds, billing.ledger_name(Some("app::billing::Credits")));
         assert_eq!(billing.named("send_bill").ledger_name(Some("app::X")), "send_bill");
     }

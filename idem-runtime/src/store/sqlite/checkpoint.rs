@@ -19,8 +19,12 @@ use rusqlite::Connection;
 use super::{failure::nothing, open};
 use crate::ledger::{Aftermath, StoreError, StoreErrorKind};
 
-/// After about so many changed rows a checkpoint is worth its sync.
-const ROWS: usize = 16_000;
+/// At so many pages in the log a checkpoint is due: a quarter less than the log was grown to, so that commits go on
+/// overwriting while it runs.
+const PAGES: i64 = 3_000;
+
+/// The log is measured after so many commits.
+const COMMITS: u32 = 8;
 
 /// The checkpoint thread, as the writer sees it.
 #[derive(Debug)]
@@ -28,7 +32,7 @@ pub(super) struct Checkpointer {
     ask: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
     copied: Arc<AtomicBool>,
-    rows: usize,
+    commits: u32,
 }
 
 impl Checkpointer {
@@ -51,25 +55,27 @@ impl Checkpointer {
             .name("idem-checkpoint".to_owned())
             .spawn(work)
             .map_err(|error| StoreError::new(StoreErrorKind::Unavailable, Aftermath::Nothing, error))?;
-        Ok(Self { ask: Some(ask), thread: Some(thread), copied, rows: 0 })
+        Ok(Self { ask: Some(ask), thread: Some(thread), copied, commits: 0 })
     }
 
-    /// The writer committed so many rows: perhaps it is time.
-    pub(super) fn committed(&mut self, writer: &Connection, rows: usize) {
+    /// The writer committed: perhaps it is time.
+    pub(super) fn committed(&mut self, writer: &Connection) {
         if self.copied.swap(false, Ordering::Acquire)
             && let Err(error) = checkpoint(writer, "restart")
         {
             tracing::debug!(%error, "the ledger's log could not be started over; it will be next time");
         }
-        self.rows += rows;
-        if self.rows >= ROWS
+        self.commits += 1;
+        if self.commits < COMMITS {
+            return;
+        }
+        self.commits = 0;
+        let due = pages(writer).is_ok_and(|pages| pages >= PAGES);
+        if due
             && let Some(ask) = &self.ask
+            && let Err(TrySendError::Disconnected(())) = ask.try_send(())
         {
-            match ask.try_send(()) {
-                // One is under way: this one would find the same pages.
-                Ok(()) | Err(TrySendError::Full(())) => self.rows = 0,
-                Err(TrySendError::Disconnected(())) => self.ask = None,
-            }
+            self.ask = None;
         }
     }
 
@@ -90,4 +96,27 @@ impl Drop for Checkpointer {
 
 fn checkpoint(connection: &Connection, mode: &str) -> Result<(), StoreError> {
     connection.query_row(&format!("pragma wal_checkpoint({mode})"), [], |_| Ok(())).map_err(nothing)
+}
+
+/// How many pages are in the log.
+fn pages(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.prepare_cached("pragma wal_checkpoint(noop)")?.query_row([], |row| row.get(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_measured_without_a_checkpoint() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let writer = open::writer(&folder.path().join("idem.db")).expect("a ledger");
+        let before = pages(&writer).expect("a number");
+        writer.execute("insert into idem_tenants (name) values ('acme')", []).expect("a row");
+        let after = pages(&writer).expect("a number");
+        assert!(after > before, "{before} then {after}");
+        checkpoint(&writer, "restart").expect("a checkpoint");
+        writer.execute("insert into idem_tenants (name) values ('other')", []).expect("a row");
+        assert!(pages(&writer).expect("a number") < after, "the log began anew");
+    }
 }

@@ -25,7 +25,7 @@ const BUSY_PAUSE: Duration = Duration::from_millis(2);
 const SQLITE_MIN: i32 = 3_051_003;
 
 /// The log is grown to this size once, so that later commits overwrite instead of append: a third faster.
-const LOG_BYTES: u64 = 4 * 1024 * 1024;
+const LOG_BYTES: u64 = 16 * 1024 * 1024;
 
 const CACHE_KIB: i64 = 64 * 1024;
 const MMAP_BYTES: i64 = 1024 * 1024 * 1024;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     failure::nothing,
     read,
-    write::{Batch, illegal, moved},
+    write::{Batch, hot, illegal, moved},
 };
 use crate::{
     clock::Timestamp,
@@ -14,6 +14,14 @@ use crate::{
         transition,
     },
 };
+
+const SETTLE: &str = "\
+    update idem_operations
+    set state = ?1, settled_at = ?2, retain_until = ?3, reference = coalesce(?4, reference), lease_until = null,
+        version = version + 1
+    where id = ?5 and tenant = ?6 and fence = ?7 and state = 'in_progress'";
+
+const RESULT: &str = "insert or replace into idem_results (operation, kind, bytes) values (?1, ?2, ?3)";
 
 /// How much of a contradicting error's words the history keeps.
 const DETAIL_CHARS: usize = 1_000;
@@ -40,15 +48,8 @@ impl Batch<'_> {
             return Ok(Settled::Gone);
         };
         let retain_until = state.is_finished().then(|| self.now.after(settle.retain));
-        let changed = self
-            .db
-            .prepare_cached(
-                "update idem_operations
-                 set state = ?1, settled_at = ?2, retain_until = ?3, reference = coalesce(?4, reference),
-                     lease_until = null, version = version + 1
-                 where id = ?5 and tenant = ?6 and fence = ?7 and state = 'in_progress'",
-            )
-            .and_then(|mut update| {
+        let changed = hot(&mut self.hot.settle, self.db, SETTLE)
+            .and_then(|update| {
                 update.execute((
                     state.name(),
                     self.now.as_nanos(),
@@ -152,9 +153,7 @@ impl Batch<'_> {
     fn result(&mut self, row: i64, stored: Option<&Stored>) -> rusqlite::Result<()> {
         let Some(stored) = stored else { return Ok(()) };
         self.rows += 1;
-        self.db
-            .prepare_cached("insert or replace into idem_results (operation, kind, bytes) values (?1, ?2, ?3)")?
-            .execute((row, stored.kind.code(), &*stored.bytes))?;
+        hot(&mut self.hot.result, self.db, RESULT)?.execute((row, stored.kind.code(), &*stored.bytes))?;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! Every update names tenant, state and fencing token in its `where`: what no longer is as it was read changes
 //! nothing.
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{CachedStatement, Connection, TransactionBehavior, params};
 
 use super::{
     SqliteStore,
@@ -20,6 +20,38 @@ use crate::{
     },
 };
 
+const NAME: &str = "\
+    insert into idem_identities (scope, digest, generation, operation, source)
+    values (?1, ?2, 1, ?3, ?4) on conflict do nothing";
+
+const CREATE: &str = "\
+    insert into idem_operations
+        (id, tenant, scope, operation, tool, principal, state, attempt, fence, lease_until,
+         fingerprint, parts, content, identities, reserved_at)
+    values (?1, ?2, ?3, ?4, ?5, ?6, 'in_progress', ?7, ?1, ?8, ?9, ?10, ?11, ?12, ?13)";
+
+/// The statements that every fresh call needs, looked up once a batch.
+#[derive(Default)]
+pub(super) struct Hot<'a> {
+    name: Option<CachedStatement<'a>>,
+    create: Option<CachedStatement<'a>>,
+    pub(super) settle: Option<CachedStatement<'a>>,
+    pub(super) result: Option<CachedStatement<'a>>,
+}
+
+/// The statement in `slot`, prepared when it is first needed.
+pub(super) fn hot<'s, 'a>(
+    slot: &'s mut Option<CachedStatement<'a>>,
+    db: &'a Connection,
+    sql: &str,
+) -> rusqlite::Result<&'s mut CachedStatement<'a>> {
+    let statement = match slot.take() {
+        Some(statement) => statement,
+        None => db.prepare_cached(sql)?,
+    };
+    Ok(slot.insert(statement))
+}
+
 /// One transaction under way.
 pub(super) struct Batch<'a> {
     pub(super) db: &'a Connection,
@@ -29,6 +61,7 @@ pub(super) struct Batch<'a> {
     last_fence: Option<i64>,
     /// Rows changed.
     pub(super) rows: usize,
+    pub(super) hot: Hot<'a>,
 }
 
 impl SqliteStore {
@@ -37,7 +70,9 @@ impl SqliteStore {
         match &applied {
             Ok((_, rows)) => {
                 self.catalogue.committed();
-                self.checkpointer.committed(&self.writer, *rows);
+                if *rows > 0 {
+                    self.checkpointer.committed(&self.writer);
+                }
             }
             Err(_) => self.catalogue.rolled_back(),
         }
@@ -46,7 +81,14 @@ impl SqliteStore {
 
     fn transact(&mut self, commands: &[Command], now: Timestamp) -> Result<(Vec<Reply>, usize), StoreError> {
         let transaction = self.writer.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing)?;
-        let mut batch = Batch { db: &transaction, catalogue: &mut self.catalogue, now, last_fence: None, rows: 0 };
+        let mut batch = Batch {
+            db: &transaction,
+            catalogue: &mut self.catalogue,
+            now,
+            last_fence: None,
+            rows: 0,
+            hot: Hot::default(),
+        };
         let mut replies = Vec::with_capacity(commands.len());
         for command in commands {
             replies.push(match command {
@@ -69,6 +111,7 @@ impl SqliteStore {
             });
         }
         let rows = batch.rows;
+        drop(batch);
         if rows == 0 {
             // Nothing was changed: there is nothing to make durable.
             transaction.rollback().map_err(nothing)?;
@@ -124,13 +167,12 @@ impl Batch<'_> {
     fn take_names(&mut self, reserve: &Reserve, (_, scope): (i64, i64)) -> rusqlite::Result<Option<i64>> {
         let row = self.fence()?;
         for (at, identity) in reserve.identities.iter().enumerate() {
-            let taken = self
-                .db
-                .prepare_cached(
-                    "insert into idem_identities (scope, digest, generation, operation, source)
-                     values (?1, ?2, 1, ?3, ?4) on conflict do nothing",
-                )?
-                .execute((scope, &identity.digest, row, identity.source.code()))?;
+            let taken = hot(&mut self.hot.name, self.db, NAME)?.execute((
+                scope,
+                &identity.digest,
+                row,
+                identity.source.code(),
+            ))?;
             if taken == 1 {
                 continue;
             }
@@ -161,28 +203,21 @@ impl Batch<'_> {
                 generation: *generation,
             })
             .collect();
-        self.db
-            .prepare_cached(
-                "insert into idem_operations
-                     (id, tenant, scope, operation, tool, principal, state, attempt, fence, lease_until,
-                      fingerprint, parts, content, identities, reserved_at)
-                 values (?1, ?2, ?3, ?4, ?5, ?6, 'in_progress', ?7, ?1, ?8, ?9, ?10, ?11, ?12, ?13)",
-            )?
-            .execute(params![
-                grant.row,
-                tenant,
-                scope,
-                grant.operation.as_bytes(),
-                tool,
-                reserve.principal.as_ref().map(crate::id::Principal::as_str),
-                grant.attempt,
-                grant.lease_until.as_nanos(),
-                &reserve.fingerprint,
-                &*reserve.parts,
-                &*reserve.content,
-                packed(&names),
-                self.now.as_nanos(),
-            ])?;
+        hot(&mut self.hot.create, self.db, CREATE)?.execute(params![
+            grant.row,
+            tenant,
+            scope,
+            grant.operation.as_bytes(),
+            tool,
+            reserve.principal.as_ref().map(crate::id::Principal::as_str),
+            grant.attempt,
+            grant.lease_until.as_nanos(),
+            &reserve.fingerprint,
+            &*reserve.parts,
+            &*reserve.content,
+            packed(&names),
+            self.now.as_nanos(),
+        ])?;
         if !named {
             for name in &names {
                 self.name(scope, grant.row, name)?;
