@@ -49,10 +49,21 @@ pub(crate) struct Shared {
 struct Queue {
     waiting: Vec<Envelope>,
     closed: bool,
-    /// The thread has ended: whoever sends a command carries it out.
-    gone: bool,
     /// Something new is due: look when.
     moved: bool,
+    thread: Thread,
+}
+
+/// What the ledger's thread is doing.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Thread {
+    /// Working: it will look at the queue before it sleeps.
+    #[default]
+    Awake,
+    /// Waiting to be woken. A wake-up is a system call, so one is enough.
+    Asleep,
+    /// It has ended: whoever sends a command carries it out.
+    Gone,
 }
 
 /// A guarded call under way.
@@ -133,15 +144,17 @@ impl Shared {
 
     /// No more commands are awaited: the thread ends when the queue is empty.
     pub(super) fn shut(&self) {
-        held(&self.queue).closed = true;
-        self.wake.notify_one();
+        let mut queue = held(&self.queue);
+        queue.closed = true;
+        self.wake(queue);
     }
 
     /// Those who waited for an attempt that has ended ask again: the answer is there now.
     pub(super) fn requeue(&self, waiting: Vec<Envelope>) {
         if !waiting.is_empty() {
-            held(&self.queue).waiting.extend(waiting);
-            self.wake.notify_one();
+            let mut queue = held(&self.queue);
+            queue.waiting.extend(waiting);
+            self.wake(queue);
         }
     }
 
@@ -184,16 +197,14 @@ impl Shared {
     }
 
     fn queue(self: &Arc<Self>, envelope: Envelope) {
-        let gone = {
-            let mut queue = held(&self.queue);
-            queue.waiting.push(envelope);
-            queue.gone
-        };
-        if gone {
+        let mut queue = held(&self.queue);
+        queue.waiting.push(envelope);
+        if queue.thread == Thread::Gone {
+            drop(queue);
             // What is said now still counts.
             self.drain();
         } else {
-            self.wake.notify_one();
+            self.wake(queue);
         }
     }
 
@@ -222,7 +233,7 @@ impl Shared {
                 continue;
             }
             if closed {
-                queue.gone = true;
+                queue.thread = Thread::Gone;
                 drop(queue);
                 core.store.close();
                 return;
@@ -232,8 +243,18 @@ impl Shared {
 
     /// Wakes the thread so that it finds out anew what is due when.
     fn look_again(&self) {
-        held(&self.queue).moved = true;
-        self.wake.notify_one();
+        let mut queue = held(&self.queue);
+        queue.moved = true;
+        self.wake(queue);
+    }
+
+    /// Wakes the thread if it sleeps.
+    fn wake(&self, mut queue: MutexGuard<'_, Queue>) {
+        if queue.thread == Thread::Asleep {
+            queue.thread = Thread::Awake;
+            drop(queue);
+            self.wake.notify_one();
+        }
     }
 
     /// Waits for commands, or until something is due.
@@ -246,6 +267,7 @@ impl Shared {
         }
         let mut queue = held(&self.queue);
         if queue.waiting.is_empty() && !queue.closed && !queue.moved {
+            queue.thread = Thread::Asleep;
             queue = match due_in {
                 Some(span) => {
                     self.wake.wait_timeout(queue, span).map_or_else(|poison| poison.into_inner().0, |it| it.0)
@@ -254,6 +276,7 @@ impl Shared {
             };
         }
         self.wakes_at.store(i64::MIN, Ordering::SeqCst);
+        queue.thread = Thread::Awake;
         queue.moved = false;
         let some = queue.waiting.len().min(BATCH_MAX);
         (queue.waiting.drain(..some).collect(), queue.closed)
