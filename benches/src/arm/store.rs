@@ -1,0 +1,157 @@
+//! The ledger's store alone: batches handed to it by one thread, as the ledger's thread does.
+//!
+//! Beside the raw limit it says what the ledger's tables cost, beside our own arm what callers and threads cost.
+
+use std::{
+    path::Path,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail, ensure};
+use idem_runtime::{
+    Clock, Source, SqliteStore, SystemClock,
+    ledger::{
+        Command, Ending, Grant, Identity, Reply, Reserve, Reserved, Scope, Settle, Settled, Store, Stored, StoredKind,
+        Tool,
+    },
+};
+
+use super::{Keys, RESULT_BYTES};
+use crate::{
+    load::{Sample, as_f64},
+    random::Random,
+    tool::CALLS_A_CONVERSATION,
+};
+
+/// A ledger with `rows` finished operations in it.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn prefill(path: &Path, keys: Keys, rows: u64) -> Result<()> {
+    let mut writer = Writer::open(path, keys, 0)?;
+    let mut left = rows;
+    while left > 0 {
+        let some = left.min(8_192);
+        writer.calls(some)?;
+        left -= some;
+    }
+    writer.store.close();
+    Ok(())
+}
+
+/// Runs groups of `group` calls for `span`.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn run(path: &Path, keys: Keys, group: u64, span: Duration) -> Result<Sample> {
+    let seed = std::time::UNIX_EPOCH.elapsed()?.as_secs();
+    let mut writer = Writer::open(path, keys, seed)?;
+    let begun = Instant::now();
+    let mut latencies = Vec::new();
+    while begun.elapsed() < span {
+        let of_group = Instant::now();
+        writer.calls(group)?;
+        let took = of_group.elapsed();
+        latencies.extend((0..group).map(|_| took));
+    }
+    let mut sample = Sample::new(begun.elapsed(), latencies);
+    writer.store.close();
+    sample.calls_a_commit = Some(as_f64(group) / 2.0);
+    Ok(sample)
+}
+
+struct Writer {
+    store: SqliteStore,
+    clock: SystemClock,
+    keys: Keys,
+    random: Random,
+    number: u64,
+    scope: Scope,
+    tool: Arc<Tool>,
+    result: Arc<[u8]>,
+}
+
+impl Writer {
+    fn open(path: &Path, keys: Keys, seed: u64) -> Result<Self> {
+        let mut random = Random::new(seed);
+        let digest = random.digest();
+        Ok(Self {
+            store: SqliteStore::open(path)?,
+            clock: SystemClock::new(),
+            keys,
+            random,
+            number: 0,
+            scope: Scope { kind: "conversation".into(), value: Some("c-1".into()), digest },
+            tool: Arc::new(Tool {
+                name: "idem_benches::tool::pay".into(),
+                version: 1,
+                params: "amount_cents,currency,order_id;".into(),
+            }),
+            result: vec![b'r'; RESULT_BYTES].into(),
+        })
+    }
+
+    /// Reserves and settles `group` operations, in two transactions.
+    fn calls(&mut self, group: u64) -> Result<()> {
+        let reserves: Vec<Command> = (0..group).map(|_| self.reserve()).collect::<Result<_>>()?;
+        let replies = self.apply(&reserves)?;
+        let granted = replies.into_iter().map(|reply| match reply {
+            Reply::Reserved(Reserved::Granted(grant)) => self.settle(&grant),
+            other => bail!("a reservation was answered with {other:?}"),
+        });
+        let settles: Vec<Command> = granted.collect::<Result<_>>()?;
+        let settled = self.apply(&settles)?;
+        let recorded = |reply: &Reply| matches!(reply, Reply::Settled(Settled::Recorded { .. }));
+        ensure!(settled.len() == settles.len() && settled.iter().all(recorded), "a settlement was not recorded");
+        Ok(())
+    }
+
+    fn apply(&mut self, commands: &[Command]) -> Result<Vec<Reply>> {
+        let now = self.clock.now();
+        let applied = pin!(self.store.apply(commands, now));
+        match applied.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(replies) => Ok(replies?),
+            Poll::Pending => bail!("SQLite's store did not block"),
+        }
+    }
+
+    fn reserve(&mut self) -> Result<Command> {
+        self.number += 1;
+        if self.keys == Keys::Scoped && self.number.is_multiple_of(CALLS_A_CONVERSATION) {
+            self.scope.digest = self.random.digest();
+        }
+        let mut identity = |source| Identity { source, digest: self.random.digest(), generation: None };
+        let identities = vec![identity(Source::Args), identity(Source::ToolCallId)];
+        let fingerprint = self.random.digest();
+        Ok(Command::Reserve(Arc::new(Reserve {
+            tenant: idem_runtime::Tenant::new("acme")?,
+            principal: None,
+            scope: self.scope.clone(),
+            tool: Arc::clone(&self.tool),
+            identities,
+            resumed: None,
+            fingerprint,
+            parts: vec![1; 24].into(),
+            content: Vec::new().into(),
+            window: None,
+            after_retention: idem_runtime::__private::AfterRetention::Tell,
+            lease: Duration::from_secs(30),
+        })))
+    }
+
+    fn settle(&self, grant: &Grant) -> Result<Command> {
+        Ok(Command::Settle(Settle {
+            tenant: idem_runtime::Tenant::new("acme")?,
+            row: grant.row,
+            fence: grant.fence,
+            attempt: grant.attempt,
+            ending: Ending::Ok,
+            reference: None,
+            stored: Some(Stored { kind: StoredKind::Value, bytes: Arc::clone(&self.result) }),
+            retain: Duration::from_hours(30 * 24),
+        }))
+    }
+}
