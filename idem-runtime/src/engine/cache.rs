@@ -23,25 +23,23 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Cache(sync::Cache<Digest, Known, Weight, BuildHasherDefault<FxHasher>>);
 
-/// A record, and what is known to lead to it.
+/// A record under its most stable identity, with others that lead to it.
 #[derive(Debug, Clone)]
 struct Known {
     generation: u32,
+    others: [Option<(Digest, u32)>; OTHERS_MAX],
     record: Arc<Record>,
-    names: Names,
 }
 
-type Names = Arc<[(Digest, u32)]>;
-
-/// How many identities of one record are kept at hand.
-const NAMES_MAX: usize = 8;
+/// How many further identities of a record are kept beside it, the last ones that were used.
+const OTHERS_MAX: usize = 2;
 
 #[derive(Debug, Clone)]
 struct Weight;
 
 impl Weighter<Digest, Known> for Weight {
     fn weight(&self, _: &Digest, known: &Known) -> u64 {
-        (known.record.weight() + size_of_val(&*known.names)) as u64
+        (known.record.weight() + size_of::<Known>()) as u64
     }
 }
 
@@ -66,23 +64,27 @@ impl Cache {
         };
         push(first, known.generation)?;
         for other in others {
-            let (_, generation) = known.names.iter().find(|(digest, _)| *digest == other.digest)?;
+            let (_, generation) = known.others.iter().flatten().find(|(digest, _)| *digest == other.digest)?;
             push(other, *generation)?;
         }
         Some(matches)
     }
 
-    /// Keeps a finished record under the identities of a call, the first of which finds it.
+    /// Keeps a finished record under the most stable identity of a call, beside the call's others.
     pub(super) fn insert(&self, identities: &[Identity], generations: &[u32], record: &Arc<Record>) {
-        let named = identities.iter().zip(generations).map(|(identity, generation)| (identity.digest, *generation));
+        let mut named = identities.iter().zip(generations).map(|(identity, generation)| (identity.digest, *generation));
+        let Some((digest, generation)) = named.next().filter(|(_, generation)| *generation != NO_GENERATION) else {
+            return;
+        };
+        let before = self.0.peek(&digest).filter(|known| known.record.row == record.row);
+        let mut others = [None; OTHERS_MAX];
+        let older = before.iter().flat_map(|known| known.others.iter().flatten().copied());
+        let older = older.filter(|(digest, _)| identities.iter().all(|identity| identity.digest != *digest));
         let named = named.filter(|(_, generation)| *generation != NO_GENERATION);
-        for (digest, generation) in named.clone() {
-            let before = self.0.peek(&digest).filter(|known| known.record.row == record.row);
-            let older = before.as_ref().map(|known| known.names.iter().copied());
-            let older = older.into_iter().flatten().filter(|(digest, _)| named.clone().all(|(new, _)| new != *digest));
-            let names: Names = named.clone().chain(older).take(NAMES_MAX).collect();
-            self.0.insert(digest, Known { generation, record: Arc::clone(record), names });
+        for (place, other) in others.iter_mut().zip(named.chain(older)) {
+            *place = Some(other);
         }
+        self.0.insert(digest, Known { generation, others, record: Arc::clone(record) });
     }
 }
 

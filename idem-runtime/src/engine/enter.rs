@@ -241,7 +241,6 @@ impl Asked {
         };
         self.engine.ledger.tally(Tally {
             tenant: self.reserve.tenant.clone(),
-            scope: self.reserve.scope.digest,
             row,
             replays: 0,
             drifts: 1,
@@ -261,9 +260,13 @@ impl Asked {
     }
 
     fn tally(&self, row: i64, answer: &Answer) {
+        let tenant = self.reserve.tenant.clone();
+        if answer.aliases.is_empty() {
+            self.engine.ledger.replayed(tenant, row);
+            return;
+        }
         self.engine.ledger.tally(Tally {
-            tenant: self.reserve.tenant.clone(),
-            scope: self.reserve.scope.digest,
+            tenant,
             row,
             replays: 1,
             drifts: 0,

@@ -247,8 +247,6 @@ pub struct Hold {
 pub struct Tally {
     /// Whose operation it is.
     pub tenant: Tenant,
-    /// The scope of the identities.
-    pub scope: Digest,
     /// The record's handle.
     pub row: i64,
     /// Replays served.

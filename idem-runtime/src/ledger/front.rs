@@ -19,7 +19,7 @@ use super::{
     shared::{Shared, UnderWay},
     store::{Reader, Store},
 };
-use crate::{clock::Clock, config::Config};
+use crate::{clock::Clock, config::Config, id::Tenant};
 
 /// What a reservation gave its caller.
 #[derive(Debug)]
@@ -84,6 +84,11 @@ impl Ledger {
         let command = Command::Purge { records_max, tombstone };
         self.shared.send(Envelope { command, to: To::Purger(reply) });
         purged.await.unwrap_or(Err(LedgerError::Closed))
+    }
+
+    /// Counts a replay that brought nothing new.
+    pub(crate) fn replayed(&self, tenant: Tenant, row: i64) {
+        self.shared.replayed(tenant, row);
     }
 
     /// Puts off writing counts until something else is written, or a while.

@@ -25,6 +25,7 @@ use super::{
 use crate::{
     clock::{Clock, Timestamp},
     config::{BATCH_MAX, Config, InlineCommit},
+    id::Tenant,
 };
 
 /// What the ledger's thread, its callers and the holders of leases share.
@@ -130,6 +131,13 @@ impl Shared {
     pub(super) fn tally(&self, tally: Tally) {
         if self.tallies.add(tally) {
             // The first one since the last flush: the thread has to set its timer.
+            self.look_again();
+        }
+    }
+
+    /// Counts a replay that brought nothing new.
+    pub(super) fn replayed(&self, tenant: Tenant, row: i64) {
+        if self.tallies.replayed(tenant, row) {
             self.look_again();
         }
     }

@@ -11,10 +11,14 @@ use std::{
 use rustc_hash::FxHashMap;
 
 use super::command::Tally;
+use crate::id::Tenant;
 
 /// How many aliases of one operation are kept until they are written; a storm of new ids for one operation
 /// changes nothing once its arguments lead to it.
 const ALIASES_MAX: usize = 64;
+
+/// So many replays are added up at the latest.
+const REPLAYS_MAX: usize = 32 * 1024;
 
 /// How many records are written at once: a storm of replays must not hold up those who wait.
 const ROWS_MAX: usize = 1_000;
@@ -25,6 +29,8 @@ pub(super) struct Tallies(Mutex<Pending>);
 
 #[derive(Debug, Default)]
 struct Pending {
+    /// Replays that brought nothing new, as they came: to be added up later.
+    replays: Vec<(i64, Tenant)>,
     by_row: FxHashMap<i64, Tally>,
     since: Option<Instant>,
     /// Some of it are new identities.
@@ -38,11 +44,18 @@ impl Tallies {
         let first = pending.since.is_none();
         pending.since.get_or_insert_with(Instant::now);
         pending.names |= !tally.aliases.is_empty();
-        match pending.by_row.entry(tally.row) {
-            Entry::Vacant(free) => {
-                free.insert(tally);
-            }
-            Entry::Occupied(mut so_far) => merge(so_far.get_mut(), tally),
+        pending.put(tally);
+        first
+    }
+
+    /// Adds a replay that brought nothing new; says whether it is the first since the last was taken.
+    pub(super) fn replayed(&self, tenant: Tenant, row: i64) -> bool {
+        let mut pending = self.held();
+        let first = pending.since.is_none();
+        pending.since.get_or_insert_with(Instant::now);
+        pending.replays.push((row, tenant));
+        if pending.replays.len() >= REPLAYS_MAX {
+            pending.add_up();
         }
         first
     }
@@ -60,6 +73,7 @@ impl Tallies {
     pub(super) fn take(&self) -> Option<Vec<Tally>> {
         let mut pending = self.held();
         let since = pending.since?;
+        pending.add_up();
         if pending.by_row.len() <= ROWS_MAX {
             return Some(pending.take_all());
         }
@@ -78,6 +92,7 @@ impl Tallies {
     pub(super) fn take_all(&self) -> Option<Vec<Tally>> {
         let mut pending = self.held();
         pending.since?;
+        pending.add_up();
         Some(pending.take_all())
     }
 
@@ -92,6 +107,35 @@ impl Tallies {
 }
 
 impl Pending {
+    /// Counts the replays by record.
+    fn add_up(&mut self) {
+        self.replays.sort_unstable_by_key(|(row, _)| *row);
+        let mut replays = std::mem::take(&mut self.replays);
+        for same in replays.chunk_by(|(left, _), (right, _)| left == right) {
+            let [(row, tenant), ..] = same else { continue };
+            let tally = Tally {
+                tenant: tenant.clone(),
+                row: *row,
+                replays: same.len() as u64,
+                drifts: 0,
+                parameters: Vec::new(),
+                aliases: Vec::new(),
+            };
+            self.put(tally);
+        }
+        replays.clear();
+        self.replays = replays;
+    }
+
+    fn put(&mut self, tally: Tally) {
+        match self.by_row.entry(tally.row) {
+            Entry::Vacant(free) => {
+                free.insert(tally);
+            }
+            Entry::Occupied(mut so_far) => merge(so_far.get_mut(), tally),
+        }
+    }
+
     fn take_all(&mut self) -> Vec<Tally> {
         self.since = None;
         self.names = false;

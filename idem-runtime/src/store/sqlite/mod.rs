@@ -1,7 +1,7 @@
 //! The embedded ledger: one SQLite file, shared by the processes of one machine.
 //!
 //! In reading order: [`open`] (pragmas, migrations), [`write`] (a batch in one transaction), [`settle`]
-//! (how attempts end), [`read`] (records,
+//! (how attempts end), [`upkeep`] (leases and counts), [`read`] (records,
 //! on any thread), [`catalogue`] (names interned to numbers), [`checkpoint`] (off the hot path), and how SQLite's
 //! [`failure`]s read in the ledger's words.
 
@@ -12,6 +12,7 @@ mod open;
 mod purge;
 mod read;
 mod settle;
+mod upkeep;
 mod write;
 
 use std::{path::Path, sync::Arc};

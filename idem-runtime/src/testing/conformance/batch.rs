@@ -21,7 +21,6 @@ fn reserve(order: &str) -> Command {
 fn tally(grant: &Grant, drifts: u64, parameters: &[&str], aliases: Vec<Alias>) -> Tally {
     Tally {
         tenant: tenant(),
-        scope: scope().digest,
         row: grant.row,
         replays: 1,
         drifts,

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::{
-    calls::{NANO, RETAIN, TOMBSTONE, WINDOW, call, end, just_under, resumed, scope, tenant},
+    calls::{NANO, RETAIN, TOMBSTONE, WINDOW, call, end, just_under, resumed, tenant},
     dice::Dice,
     subject::{Checked, Subject, holds, same},
 };
@@ -55,7 +55,6 @@ pub(super) async fn late_retry(subject: &mut Subject) -> Checked {
         same("what the first call finds", &answer.record.row, &first.row)?;
         let late = Tally {
             tenant: tenant(),
-            scope: scope().digest,
             row: first.row,
             replays: 1,
             drifts: 0,

@@ -1,7 +1,7 @@
 //! What one tenant does concerns no other, even where every digest is the same.
 
 use super::{
-    calls::{by_args, by_id, call, end, named, scope, tenant},
+    calls::{by_args, by_id, call, end, named, tenant},
     subject::{Checked, Subject, Wrong, holds, same},
 };
 use crate::{
@@ -44,7 +44,6 @@ pub(super) async fn tallies_nothing(subject: &mut Subject) -> Checked {
     let alias = Alias { source: Source::ToolCallId, digest: by_id("id2").digest, generation: 1 };
     let tally = Tally {
         tenant: other.clone(),
-        scope: scope().digest,
         row: grant.row,
         replays: 1,
         drifts: 1,
