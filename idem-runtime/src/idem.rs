@@ -152,6 +152,7 @@ impl Builder {
     ///
     /// # Errors
     /// [`OpenError`], when there is no such store or it cannot be used.
+    #[cfg_attr(not(feature = "sqlite"), expect(clippy::unused_async, reason = "only a file makes it wait"))]
     pub async fn open(self, address: &str) -> Result<Idem, OpenError> {
         if address == "memory:" {
             return self.with_store(MemoryStore::new());

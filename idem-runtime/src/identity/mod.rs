@@ -24,4 +24,6 @@ pub use unidentified::Unidentified;
 pub(crate) use arguments::PART_BYTES;
 pub(crate) use derive::identify;
 pub use frame::Digest;
-pub(crate) use names::{operation_id, where_to_look};
+pub(crate) use names::operation_id;
+#[cfg(feature = "sqlite")]
+pub(crate) use names::where_to_look;
