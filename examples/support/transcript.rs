@@ -235,7 +235,8 @@ mod tests {
         let expected =
             ToolUse { id: "toolu_1".to_owned(), name: "send_refund".to_owned(), arguments: json!({"order_id": "A-1"}) };
         assert_eq!(read.messages[1].calls, [expected]);
-        let fields: Vec<&String> = read.messages[1].message.as_object().unwrap().keys().collect();
+        let mut fields: Vec<&String> = read.messages[1].message.as_object().unwrap().keys().collect();
+        fields.sort();
         assert_eq!(fields, ["content", "role"], "what the API takes back");
     }
 
