@@ -98,6 +98,7 @@ pub const CHECKS: &[Check] = checks! {
     "a tombstone answers the same call, and equal arguments are a new generation" => retention::tombstone,
     "a tool that runs after retention starts anew" => retention::run_again,
     "a purge removes results, then tombstones, at their instants" => purge::in_two_steps,
+    "a purge leaves what later occurrences are found by" => purge::keeps_later_occurrences,
     "a purge never touches what is unknown or in progress" => purge::spares,
     "a purge goes on where it stopped" => purge::goes_on,
     "a purge between two reservations leaves both with the truth" => purge::interleaved,

@@ -41,6 +41,20 @@ pub(super) async fn in_two_steps(subject: &mut Subject) -> Checked {
     holds("what was removed is gone", matches!(settled, Settled::Gone))
 }
 
+pub(super) async fn keeps_later_occurrences(subject: &mut Subject) -> Checked {
+    let first = finished(subject, "A").await?;
+    subject.advance(RETAIN);
+    // Equal arguments under a new id are a new occurrence by now; this one's outcome is never known.
+    let second = subject.granted(call("A", 5, "again")).await?;
+    holds("it is another operation", second.operation != first.operation)?;
+    subject.recorded(&second, Ending::Unknown).await?;
+    subject.advance(TOMBSTONE);
+    same("the first one's removal", &subject.purge(10, TOMBSTONE).await?.removed, &1)?;
+    let answer = subject.found(call("A", 5, "once more")).await?;
+    same("what equal arguments lead to", &answer.record.operation, &second.operation)?;
+    same("its state", &answer.record.state, &State::OutcomeUnknown)
+}
+
 pub(super) async fn spares(subject: &mut Subject) -> Checked {
     let running = subject.granted(call("A", 5, "A")).await?;
     let unknown = subject.granted(call("B", 5, "B")).await?;
