@@ -53,3 +53,14 @@ fn length(total: u128, written: &str) -> Result<Length, String> {
         _ => Err(format!("duration `{written}` is too long")),
     }
 }
+
+/// A duration in the fewest units, as it can be typed.
+pub(crate) fn text(length: Length) -> String {
+    let mut rest = u128::from(length.seconds) * 1_000_000_000 + u128::from(length.nanoseconds);
+    let parts = UNITS.iter().filter_map(|(unit, size)| {
+        let count = rest / size;
+        rest %= size;
+        (count > 0).then(|| format!("{count}{unit}"))
+    });
+    parts.collect()
+}

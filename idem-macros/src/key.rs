@@ -1,7 +1,8 @@
 //! The language of keys: `tool_call_id|args`, `args(order.id, cents)`, `operation_id|template:refund-{order_id}`.
 //!
 //! `A|B` are alternatives, `A+B` both together. A template runs up to the next single `|` or the end; in it `{path}` is
-//! a value, `{{`, `}}` and `||` are the letters themselves, and `+` is text like any other.
+//! a value, `{{`, `}}` and `||` are the letters themselves, and `+` is text like any other. A resource is a template
+//! and nothing else: `reservation:{reservation_id}`.
 //! It must not know which parameters there are.
 
 use proc_macro2::Span;
@@ -10,6 +11,30 @@ use crate::mistakes::Mistakes;
 use crate::path::ValuePath;
 use crate::text::{Piece, Text};
 use crate::words::{SOURCES, instead, near_miss};
+
+/// Where a template stands, and how a message speaks of it.
+struct Site {
+    argument: &'static str,
+    /// What the template is.
+    noun: &'static str,
+    /// What it would mean if it named no value.
+    meaning: &'static str,
+    help: &'static str,
+}
+
+const KEY: Site = Site {
+    argument: "key",
+    noun: "a template",
+    meaning: "every call of the scope would be the same operation",
+    help: "write `template:refund-{order_id}`",
+};
+
+const RESOURCE: Site = Site {
+    argument: "resource",
+    noun: "a resource",
+    meaning: "every call would change the same thing",
+    help: "write `resource = \"reservation:{reservation_id}\"`",
+};
 
 const TEMPLATE: &str = "template:";
 const EXAMPLE: &str = "write `key = \"tool_call_id|args\"`";
@@ -49,7 +74,7 @@ pub(crate) fn read(text: &Text, mistakes: &mut Mistakes) -> KeyWords {
         mistakes.at(text.span(), "a key is empty", EXAMPLE);
         return Vec::new();
     }
-    let mut reader = Reader { piece: text.whole(), at: 0, after_template: false, mistakes };
+    let mut reader = Reader { piece: text.whole(), site: &KEY, at: 0, after_template: false, mistakes };
     let mut key = Vec::new();
     loop {
         key.push(reader.alternative());
@@ -60,8 +85,21 @@ pub(crate) fn read(text: &Text, mistakes: &mut Mistakes) -> KeyWords {
     key
 }
 
+/// Reads a resource: its parts, or `None` after a mistake was told.
+pub(crate) fn read_resource(text: &Text, mistakes: &mut Mistakes) -> Option<Vec<Part>> {
+    let mut reader = Reader { piece: text.whole(), site: &RESOURCE, at: 0, after_template: false, mistakes };
+    let parts = reader.parts(0);
+    if reader.rest().is_empty() {
+        return parts;
+    }
+    let bar = reader.piece.part(reader.at..reader.at + 1).span();
+    reader.mistakes.at(bar, "`|` in a resource, which has no alternatives", "write `||` for the letter `|`");
+    None
+}
+
 struct Reader<'t, 'm> {
     piece: Piece<'t>,
+    site: &'static Site,
     at: usize,
     /// The alternative before this one was a template: a stray `|` in its text is then the likely cause of a mistake.
     after_template: bool,
@@ -92,7 +130,8 @@ impl<'t> Reader<'t, '_> {
             let start = self.at;
             let source = if self.rest().starts_with(TEMPLATE) {
                 template = true;
-                self.template()
+                self.at += TEMPLATE.len();
+                self.parts(start).map(Source::Template)
             } else {
                 self.word()
             };
@@ -197,17 +236,16 @@ impl<'t> Reader<'t, '_> {
         let (before, after) = self.piece.as_str().split_at(end);
         self.mistakes.at(
             open.span(),
-            format!("unclosed {what} in key `{before}{after}`"),
-            format!("write `key = \"{}{closing}{after}\"`", before.trim_end()),
+            format!("unclosed {what} in {} `{before}{after}`", self.site.argument),
+            format!("write `{} = \"{}{closing}{after}\"`", self.site.argument, before.trim_end()),
         );
         self.at = end;
         None
     }
 
-    /// `template:TEXT{path}TEXT`; the reader stands at its first letter.
-    fn template(&mut self) -> Option<Source> {
-        let start = self.at;
-        self.at += TEMPLATE.len();
+    /// `TEXT{path}TEXT`, up to a single `|`; what is read began at `start`.
+    fn parts(&mut self, start: usize) -> Option<Vec<Part>> {
+        let Site { noun, meaning, help, .. } = self.site;
         let mut parts = Vec::new();
         let mut text = String::new();
         let mut sound = true;
@@ -228,7 +266,7 @@ impl<'t> Reader<'t, '_> {
                 }
                 '}' => {
                     let span = self.piece.part(self.at..self.at + 1).span();
-                    self.mistakes.at(span, "a closing brace without an opening one in a template", "write `}}`");
+                    self.mistakes.at(span, format!("a closing brace without an opening one in {noun}"), "write `}}`");
                     self.at += 1;
                     sound = false;
                 }
@@ -241,15 +279,11 @@ impl<'t> Reader<'t, '_> {
         text.truncate(text.trim_end().len());
         push_text(&mut parts, &mut text);
         if sound && !parts.iter().any(|part| matches!(part, Part::Value(_))) {
-            self.mistakes.at(
-                self.piece.part(start..self.at).span(),
-                "a template names no value: every call of the scope would be the same operation",
-                "write `template:refund-{order_id}`",
-            );
+            self.mistakes.at(self.piece.part(start..self.at).span(), format!("{noun} names no value: {meaning}"), help);
             return None;
         }
         trim_start(&mut parts);
-        sound.then_some(Source::Template(parts))
+        sound.then_some(parts)
     }
 
     /// `{path}` in a template.
@@ -263,11 +297,7 @@ impl<'t> Reader<'t, '_> {
         let whole = self.piece.part(open..self.at);
         ValuePath::read(piece)
             .map_err(|message| {
-                self.mistakes.at(
-                    whole.span(),
-                    format!("{message} in a template"),
-                    "write `template:refund-{order_id}`",
-                );
+                self.mistakes.at(whole.span(), format!("{message} in {}", self.site.noun), self.site.help);
             })
             .ok()
     }

@@ -1,11 +1,13 @@
-//! The attribute `#[idempotent]`, re-exported by `idem_runtime`, where its manual stands.
+//! The attribute `#[idempotent]` and the derive `EffectError`, re-exported by `idem_runtime`, where their manual stands.
 //!
 //! What it is for: one pass from words to tokens. `attribute` and `signature` read what was written, `validate` finds
 //! every mistake at once and makes a model that cannot be wrong, `expand` turns the model into one call.
-//! What it must not know: how a ledger works. It names nothing but `idem_runtime::__private` and `core`.
+//! What it must not know: how a ledger works. It names nothing but `idem_runtime::__private` and `core`; the derive
+//! names the trait that it implements.
 
 mod attribute;
 mod duration;
+mod effect_error;
 mod expand;
 mod key;
 mod marks;
@@ -36,6 +38,26 @@ use crate::signature::Reading;
 #[proc_macro_attribute]
 pub fn idempotent(arguments: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     expand(arguments.into(), item.into()).into()
+}
+
+/// Says of each error of a type what it proves about the effect: nothing happened, or nothing is known.
+///
+/// | mark | the error proves |
+/// | --- | --- |
+/// | `#[effect(retryable)]` | that nothing happened; another attempt may succeed |
+/// | `#[effect(final)]` | that nothing happened, and no attempt will succeed |
+/// | `#[effect(unknown)]`, or none | nothing |
+/// | `#[effect(transparent)]` | what the error in its field proves |
+///
+/// The marks stand on the variants of an enum, or on a struct. `transparent` asks the only field, or the one that is
+/// marked `#[effect(source)]`, or else `#[source]` or `#[from]`; its type has to implement `EffectError` too.
+/// `#[effect(crate = path)]` on the type says where `idem_runtime` is, if not at `::idem_runtime`.
+///
+/// A "no effect" is proof only from a client that never sends again by itself: switch a client's own retries off before
+/// its errors are called `retryable` or `final`.
+#[proc_macro_derive(EffectError, attributes(effect))]
+pub fn effect_error(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    effect_error::derive(item.into()).into()
 }
 
 /// The whole macro on tokens that also exist outside the compiler, so that tests can call it.

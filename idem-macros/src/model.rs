@@ -3,7 +3,7 @@
 //! It must not know how the attribute was worded. Only `validate` makes one.
 
 use proc_macro2::{Group, Ident, Span, TokenStream};
-use syn::{Attribute, Expr, Member, Path, Signature, Token, Type, Visibility};
+use syn::{Attribute, Expr, Generics, Member, Path, Signature, Token, Type, Visibility};
 
 use crate::duration::Length;
 use crate::scope::ScopeKind;
@@ -26,16 +26,60 @@ pub(crate) struct Tool {
     pub(crate) spec: Spec,
     pub(crate) caller: Caller,
     /// Without the tool call.
-    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) inputs: Vec<Input>,
     /// What is told of the arguments, in order.
     pub(crate) steps: Vec<Step>,
     pub(crate) place: Place,
-    pub(crate) receiver: Option<Token![self]>,
+    pub(crate) receiver: Option<Receiver>,
     pub(crate) validate: Option<Path>,
     pub(crate) classify: Option<Path>,
     pub(crate) refuse: Option<Path>,
     /// Whether `…_outcome` stands beside it.
     pub(crate) sibling: Sibling,
+    /// What stands beside it for the reconciler.
+    pub(crate) descriptor: Option<Descriptor>,
+}
+
+/// The receiver.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Receiver {
+    /// The user's own `self`: another one would not be found in a body from `macro_rules!`.
+    pub(crate) token: Token![self],
+    /// Whether it is `&self`, however that is written.
+    pub(crate) plain: bool,
+    /// Where it stands.
+    pub(crate) span: Span,
+}
+
+/// A parameter other than the tool call.
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) parameter: Parameter,
+    pub(crate) role: InputRole,
+}
+
+/// What the hooks of a tool get of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InputRole {
+    Argument,
+    /// Marked so. A parameter that only `ctx` names is neither.
+    State,
+    Context,
+}
+
+/// The function that binds the tool to its state.
+#[derive(Debug)]
+pub(crate) struct Descriptor {
+    /// The tool's generics without lifetimes.
+    pub(crate) generics: Generics,
+    pub(crate) resend: Resend,
+}
+
+/// Whether the reconciler can call the tool again with stored arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resend {
+    Never,
+    Stored,
 }
 
 /// The static description of the tool.
@@ -56,6 +100,62 @@ pub(crate) struct Spec {
     pub(crate) lease: Option<Length>,
     pub(crate) after_retention: Option<Choice>,
     pub(crate) on_busy: Option<Choice>,
+    pub(crate) resources: Vec<Vec<TemplatePart>>,
+    pub(crate) recovery: Recovery,
+}
+
+/// What happens when an attempt has failed, or may have.
+#[derive(Debug)]
+pub(crate) struct Recovery {
+    pub(crate) retry: Option<Retry>,
+    /// In the order they are tried.
+    pub(crate) steps: Vec<RecoveryStep>,
+    pub(crate) settles_in: Option<Length>,
+    pub(crate) reference: Reference,
+    pub(crate) on_unknown: Option<Choice>,
+    pub(crate) arguments: KeptArguments,
+}
+
+/// The budget of attempts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Retry {
+    /// Attempts in all.
+    pub(crate) max: u32,
+    pub(crate) base: Length,
+    pub(crate) cap: Length,
+    pub(crate) deadline: Length,
+}
+
+/// One way to learn what came of an attempt.
+#[derive(Debug)]
+pub(crate) enum RecoveryStep {
+    ProviderKey(Length),
+    Lookup(Path),
+    Search(Path),
+}
+
+/// Whether success needs the provider's reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reference {
+    Optional,
+    Required,
+}
+
+/// Whether the arguments may be stored with the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeptArguments {
+    No,
+    Stored,
+}
+
+impl Recovery {
+    /// The paths that the steps name.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.steps.iter().filter_map(|step| match step {
+            RecoveryStep::ProviderKey(_) => None,
+            RecoveryStep::Lookup(path) | RecoveryStep::Search(path) => Some(path),
+        })
+    }
 }
 
 /// Where the tool's name in the ledger comes from.
@@ -92,6 +192,8 @@ pub(crate) enum KeySource {
 pub(crate) enum TemplatePart {
     Text(String),
     Value(String),
+    /// Below the tool's result, in a resource only.
+    Result(String),
 }
 
 /// A described parameter.
@@ -114,7 +216,12 @@ pub(crate) enum Described {
 /// Who asks.
 #[derive(Debug)]
 pub(crate) enum Caller {
-    Parameter { parameter: Box<Parameter>, takes: TakesCall },
+    Parameter {
+        parameter: Box<Parameter>,
+        takes: TakesCall,
+        /// How many arguments stand before it.
+        place: usize,
+    },
     Expression(Box<Expr>),
     Current,
 }

@@ -40,6 +40,8 @@ pub(crate) struct Me {
     pub(crate) token: Token![self],
     pub(crate) written: TokenStream,
     pub(crate) takes: TakesSelf,
+    /// Whether it is `&self`, however that is written.
+    pub(crate) plain: bool,
     pub(crate) mark: Option<Marked>,
 }
 
@@ -173,7 +175,12 @@ fn me(receiver: &mut Receiver, mistakes: &mut Mistakes) -> Me {
         ReceiverKind::Typed(_, ty) if types::borrow(ty).is_some() => TakesSelf::ByReference,
         _ => TakesSelf::ByValue,
     };
-    Me { token: receiver.self_token, written: receiver.to_token_stream(), takes, mark }
+    let plain = match &receiver.kind {
+        ReceiverKind::Reference(_, _, mutability) => mutability.is_none(),
+        ReceiverKind::Typed(_, ty) => types::is_borrowed_self(ty),
+        _ => false,
+    };
+    Me { token: receiver.self_token, written: receiver.to_token_stream(), takes, plain, mark }
 }
 
 fn parameter(index: usize, typed: &mut PatType, mistakes: &mut Mistakes) -> Parameter {

@@ -38,6 +38,8 @@ pub(crate) fn impl_trait(ty: &Type) -> Option<TokenStream> {
 struct Search {
     borrow: Option<TokenStream>,
     for_change: bool,
+    /// Whether there is a reference at all, `'static` or not.
+    refers: bool,
     impl_trait: Option<TokenStream>,
 }
 
@@ -46,6 +48,7 @@ impl<'ast> Visit<'ast> for Search {
         if reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static") {
             self.borrow.get_or_insert_with(|| reference.to_token_stream());
         }
+        self.refers = true;
         self.for_change |= reference.mutability.is_some();
         visit::visit_type_reference(self, reference);
     }
@@ -86,6 +89,35 @@ fn last_segment(ty: &Type) -> Option<&PathSegment> {
         Type::Path(path) => path.path.segments.last(),
         _ => None,
     }
+}
+
+/// Whether a type is `&Self`.
+pub(crate) fn is_borrowed_self(ty: &Type) -> bool {
+    let Some(reference) = as_reference(ty).filter(|reference| reference.mutability.is_none()) else {
+        return false;
+    };
+    matches!(bare(&reference.elem), Type::Path(path) if path.qself.is_none() && path.path.is_ident("Self"))
+}
+
+/// The type as a reference, if it is one.
+pub(crate) fn as_reference(ty: &Type) -> Option<&TypeReference> {
+    match bare(ty) {
+        Type::Reference(reference) => Some(reference),
+        _ => None,
+    }
+}
+
+/// What a type refers to for a while, and the reconciler's state has to share. What lives for good can stay as it is.
+pub(crate) fn shared(ty: &Type) -> Option<&Type> {
+    let for_good = |reference: &TypeReference| reference.lifetime.as_ref().is_some_and(|life| life.ident == "static");
+    as_reference(ty).filter(|reference| !for_good(reference)).map(|reference| bare(&reference.elem))
+}
+
+/// Whether a value of the type can be made from what is stored: it has a name, and no reference in it.
+pub(crate) fn can_be_read(ty: &Type) -> bool {
+    let mut search = Search::default();
+    search.visit_type(ty);
+    search.borrow.is_none() && search.impl_trait.is_none() && !search.refers
 }
 
 /// How a parameter takes the tool call, if that is what it takes.

@@ -2,41 +2,154 @@
 //!
 //! It must not know what a word leads to; that is `validate`'s.
 
-/// An argument of the attribute, with an example of it as it is typed.
+/// An argument of an attribute, with an example of it as it is typed.
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) name: &'static str,
     pub(crate) example: &'static str,
+    pub(crate) takes: Takes,
 }
+
+/// How an argument is written.
+#[derive(Debug)]
+pub(crate) enum Takes {
+    /// Once.
+    One,
+    /// As often as there is something to say.
+    Several,
+    /// Once, with arguments of its own in parentheses.
+    List(&'static Table),
+}
+
+/// The arguments that stand in one place, and how a message speaks of them.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) known: &'static [Known],
+    /// What one of them is called.
+    pub(crate) one: &'static str,
+    /// How one of them is written.
+    pub(crate) shape: &'static str,
+    /// Behind the name of one, where they are not the attribute's own.
+    pub(crate) of: &'static str,
+}
+
+const ARGUMENT: &str = "an argument is a word, `=` and a value";
+const MARK: &str = "a mark is a word alone";
 
 const fn known(name: &'static str, example: &'static str) -> Known {
-    Known { name, example }
+    Known { name, example, takes: Takes::One }
 }
 
-/// Every argument of `#[idempotent(…)]`.
-pub(crate) const ARGUMENTS: &[Known] = &[
-    known("scope", r#"scope = "conversation""#),
-    known("key", r#"key = "tool_call_id|args""#),
-    known("name", r#"name = "billing.refund""#),
-    known("version", "version = 2"),
-    known("effect", r#"effect = "irreversible""#),
-    known("counts", r#"counts = "one refund per return""#),
-    known("window", r#"window = "10m""#),
-    known("retain", r#"retain = "30d""#),
-    known("lease", r#"lease = "30s""#),
-    known("after_retention", r#"after_retention = "tell""#),
-    known("on_busy", r#"on_busy = "wait""#),
-    known("content", r#"content = "order.note""#),
-    known("volatile", r#"volatile = "order.requested_at""#),
-    known("secret", r#"secret = "order.token""#),
-    known("ctx", "ctx = request.context"),
-    known("validate", "validate = check_refund"),
-    known("classify", "classify = classify_error"),
-    known("refuse", "refuse = refuse_call"),
-    known("detach", "detach"),
-    known("outcome", "outcome = false"),
-    known("crate", "crate = my_facade::idem_runtime"),
-];
+/// `#[idempotent(…)]`.
+pub(crate) const ARGUMENTS: Table = Table {
+    known: &[
+        known("scope", r#"scope = "conversation""#),
+        known("key", r#"key = "tool_call_id|args""#),
+        known("name", r#"name = "billing.refund""#),
+        known("version", "version = 2"),
+        known("effect", r#"effect = "irreversible""#),
+        known("counts", r#"counts = "one refund per return""#),
+        Known { takes: Takes::Several, ..known("resource", r#"resource = "reservation:{reservation_id}""#) },
+        known("window", r#"window = "10m""#),
+        known("retain", r#"retain = "30d""#),
+        known("lease", r#"lease = "30s""#),
+        known("after_retention", r#"after_retention = "tell""#),
+        known("on_busy", r#"on_busy = "wait""#),
+        Known { takes: Takes::List(&RETRY), ..known("retry", r#"retry(max = 3, deadline = "30s")"#) },
+        Known { takes: Takes::List(&RECOVER), ..known("recover", r#"recover(provider_key = "24h", then = operator)"#) },
+        known("settles_in", r#"settles_in = "2m""#),
+        known("reference", "reference = required"),
+        known("on_unknown", r#"on_unknown = "tell""#),
+        known("store_arguments", "store_arguments"),
+        known("content", r#"content = "order.note""#),
+        known("volatile", r#"volatile = "order.requested_at""#),
+        known("secret", r#"secret = "order.token""#),
+        known("ctx", "ctx = request.context"),
+        known("validate", "validate = check_refund"),
+        known("classify", "classify = classify_error"),
+        known("refuse", "refuse = refuse_call"),
+        known("detach", "detach"),
+        known("outcome", "outcome = false"),
+        known("crate", "crate = my_facade::idem_runtime"),
+    ],
+    one: "argument",
+    shape: ARGUMENT,
+    of: "",
+};
+
+/// `retry(…)`.
+pub(crate) const RETRY: Table = Table {
+    known: &[
+        known("max", "max = 3"),
+        known("base", r#"base = "200ms""#),
+        known("cap", r#"cap = "5s""#),
+        known("deadline", r#"deadline = "30s""#),
+    ],
+    one: "argument",
+    shape: ARGUMENT,
+    of: " of `retry`",
+};
+
+/// `recover(…)`.
+pub(crate) const RECOVER: Table = Table {
+    known: &[
+        known("provider_key", r#"provider_key = "24h""#),
+        known("lookup", "lookup = find_refund"),
+        known("search", "search = search_refunds"),
+        known("then", "then = operator"),
+    ],
+    one: "step",
+    shape: "a step is a word, `=` and a value",
+    of: " of `recover`",
+};
+
+/// `#[effect(…)]` on a variant.
+pub(crate) const EFFECT_OF_VARIANT: Table = Table {
+    known: &[
+        known("retryable", "#[effect(retryable)]"),
+        known("final", "#[effect(final)]"),
+        known("unknown", "#[effect(unknown)]"),
+        known("transparent", "#[effect(transparent)]"),
+    ],
+    one: "mark",
+    shape: MARK,
+    of: " of a variant",
+};
+
+/// `#[effect(…)]` on a type: the marks are a struct's.
+pub(crate) const EFFECT_OF_TYPE: Table = Table {
+    known: &[
+        known("retryable", "#[effect(retryable)]"),
+        known("final", "#[effect(final)]"),
+        known("unknown", "#[effect(unknown)]"),
+        known("transparent", "#[effect(transparent)]"),
+        known("crate", "#[effect(crate = my_facade::idem_runtime)]"),
+    ],
+    one: "mark",
+    shape: MARK,
+    of: " of a type",
+};
+
+/// `#[effect(…)]` on a field.
+pub(crate) const EFFECT_OF_FIELD: Table =
+    Table { known: &[known("source", "#[effect(source)]")], one: "mark", shape: MARK, of: " of a field" };
+
+impl Table {
+    /// Every name, in order.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.known.iter().map(|known| known.name).collect()
+    }
+
+    /// The argument of that name.
+    pub(crate) fn find(&self, name: &str) -> Option<&'static Known> {
+        self.known.iter().find(|known| known.name == name)
+    }
+
+    /// How an argument is typed; the first one's example for a name that is none.
+    pub(crate) fn example(&self, name: &str) -> &'static str {
+        self.find(name).unwrap_or(&self.known[0]).example
+    }
+}
 
 /// A word of the attribute and the variant of the runtime's enum that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +177,18 @@ pub(crate) const AFTER_RETENTION: &[Choice] = &[choice("tell", "Tell"), choice("
 
 /// `on_busy = "…"`, the default first.
 pub(crate) const ON_BUSY: &[Choice] = &[choice("wait", "Wait"), choice("tell", "Tell")];
+
+/// `on_unknown = "…"`. The default depends on the chain of recovery.
+pub(crate) const ON_UNKNOWN: &[Choice] = &[choice("reconcile", "Reconcile"), choice("tell", "Tell")];
+
+/// `reference = …`.
+pub(crate) const REFERENCES: &[&str] = &["required"];
+
+/// `then = …`, the end of every chain of recovery.
+pub(crate) const ENDS: &[&str] = &["operator"];
+
+/// The root of a path into the tool's result, in a resource.
+pub(crate) const RESULT: &str = "result";
 
 /// The kinds of scope that are one word.
 pub(crate) const SCOPES: &[Choice] = &[

@@ -1,16 +1,21 @@
 //! What generated code names. Not part of the stable interface: it changes with the attribute, which comes from the
 //! same release.
 
-pub use std::boxed::Box;
+pub use std::{boxed::Box, sync::Arc};
 
 pub use crate::{
     engine::{
-        Guard, IsResult, MuteError, Policy, Probe, SerdeError, TakesRefusal, TextError, current, outcome, source,
-        unclassified,
+        Again, ClassedError, Guard, Hooks, IsResult, MuteError, Policy, Probe, SerdeError, TakesRefusal, TextError,
+        UnclassedError, again, current, outcome, scope, source,
     },
     identity::Arguments,
     outcome::{Outcome, Refusal},
-    tool::{AfterRetention, Effect, KeySource, Mark, OnBusy, ParamSpec, ScopeKind, ScopeSpec, TemplatePart, ToolSpec},
+    reconcile::{Answered, Unsettled, answered},
+    reconciler::{Bound, BoundTool, StoredArguments, resent},
+    tool::{
+        AfterRetention, Effect, KeySource, Mark, OnBusy, OnUnknown, ParamSpec, RecoveryStep, ScopeKind, ScopeSpec,
+        TemplatePart, ToolSpec,
+    },
 };
 
 /// What a tool declares about its errors.
@@ -18,28 +23,33 @@ pub use crate::{
 #[macro_export]
 macro_rules! __idem_policy {
     ($ret:ty) => {
-        $crate::__idem_policy!(@ $ret, $crate::__private::unclassified, $crate::__idem_policy!(@from $ret))
+        $crate::__idem_policy!(@ $ret, (asked), $crate::__idem_policy!(@from $ret))
     };
     ($ret:ty, classify = $classify:path) => {
-        $crate::__idem_policy!(@ $ret, $classify, $crate::__idem_policy!(@from $ret))
+        $crate::__idem_policy!(@ $ret, ($classify), $crate::__idem_policy!(@from $ret))
     };
     ($ret:ty, refuse = $refuse:path) => {
-        $crate::__idem_policy!(@ $ret, $crate::__private::unclassified, $refuse)
+        $crate::__idem_policy!(@ $ret, (asked), $refuse)
     };
     ($ret:ty, classify = $classify:path, refuse = $refuse:path) => {
-        $crate::__idem_policy!(@ $ret, $classify, $refuse)
+        $crate::__idem_policy!(@ $ret, ($classify), $refuse)
     };
     (@from $ret:ty) => {
         <<$ret as $crate::__private::IsResult>::Err as $crate::__private::TakesRefusal>::refused
     };
-    (@ $ret:ty, $classify:expr, $refuse:expr) => {{
-        use $crate::__private::{MuteError as _, SerdeError as _, TextError as _};
+    (@ $ret:ty, $classify:tt, $refuse:expr) => {{
+        use $crate::__private::{
+            ClassedError as _, MuteError as _, SerdeError as _, TextError as _, UnclassedError as _,
+        };
+        let probe = $crate::__private::Probe::<<$ret as $crate::__private::IsResult>::Err>::new();
         $crate::__private::Policy::<$ret>::new(
             $refuse,
-            $classify,
-            (&&&$crate::__private::Probe::<<$ret as $crate::__private::IsResult>::Err>::new()).codec(),
+            $crate::__idem_policy!(@classify probe, $classify),
+            (&&&probe).codec(),
         )
     }};
+    (@classify $probe:ident, (asked)) => { (&&$probe).classifier() };
+    (@classify $probe:ident, ($classify:path)) => { $classify };
 }
 
 pub use crate::__idem_policy as policy;

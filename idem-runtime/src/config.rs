@@ -9,6 +9,9 @@ use std::time::Duration;
 /// recorded provider messages has 64.
 pub(crate) const ID_BYTES_MAX: usize = 512;
 
+/// The longest reason or evidence in a person's or a webhook's words, in bytes: what a page of a ticket has.
+pub(crate) const WORDS_BYTES_MAX: usize = 4 * 1024;
+
 /// How many commands the ledger commits together. More would only lengthen the wait of the first.
 pub(crate) const BATCH_MAX: usize = 512;
 
@@ -45,6 +48,21 @@ pub struct Config {
     pub cache_bytes: usize,
     /// How often counts of replays and drifts are written when nothing else is. Default 1 s.
     pub tally_every: Duration,
+    /// How long one look-up of a tool may take before it counts as unanswered. Default 10 s.
+    pub lookup_timeout: Duration,
+    /// How often a provider may answer without telling, before a person is asked. Default 8: with growing pauses some
+    /// minutes.
+    pub reconcile_answers_max: u32,
+    /// How often an operation is asked about in all, answered or not, before a person is. Default 64: with the pauses
+    /// below some hours, so that an outage of a provider does not flag everything.
+    pub reconcile_passes_max: u32,
+    /// How often a reconciler looks whether anything is due. Default 1 s.
+    pub reconcile_every: Duration,
+    /// How long a reconciler waits at most after its first pass over an operation; twice as long after each further one.
+    /// Default 1 s.
+    pub reconcile_base: Duration,
+    /// How long it waits at most after any. Default 5 min.
+    pub reconcile_cap: Duration,
     /// Whether an idle ledger may commit on the caller's own thread. Default [`InlineCommit::WhenIdle`].
     pub inline_commit: InlineCommit,
 }
@@ -72,6 +90,12 @@ impl Default for Config {
             result_bytes_max: 1024 * 1024,
             cache_bytes: 64 * 1024 * 1024,
             tally_every: Duration::from_secs(1),
+            lookup_timeout: Duration::from_secs(10),
+            reconcile_answers_max: 8,
+            reconcile_passes_max: 64,
+            reconcile_every: Duration::from_secs(1),
+            reconcile_base: Duration::from_secs(1),
+            reconcile_cap: Duration::from_mins(5),
             inline_commit: InlineCommit::WhenIdle,
         }
     }

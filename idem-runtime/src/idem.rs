@@ -7,7 +7,12 @@ use crate::{
     config::Config,
     engine::{Engine, ToolCall},
     id::{InvalidId, OperationId, Tenant},
-    ledger::{Drifted, Ledger, LedgerError, PurgeReport, Record, Store, StoreError},
+    ledger::{
+        Command, Drifted, Evidence, Ledger, LedgerError, PurgeReport, Record, Reply, Store, StoreError, Witnessed,
+    },
+    operator::{self, Operator, ResolveError},
+    reconciler::{BoundTool, Reconciler},
+    retry::Jitter,
     secret::IdentityKey,
     store::MemoryStore,
 };
@@ -32,6 +37,7 @@ pub struct Builder {
     clock: Option<Arc<dyn Clock>>,
     identity_key: Option<IdentityKey>,
     single_tenant: Option<Arc<str>>,
+    jitter_seed: Option<u64>,
 }
 
 /// Why a ledger was not opened. Nothing was changed.
@@ -112,6 +118,35 @@ impl Idem {
         Ok(self.engine.ledger.reader().drifted(tenant, records_max).await?)
     }
 
+    /// What settles unknown outcomes of these tools, each bound to its state: to be [run](Reconciler::run) as a task, or
+    /// [once](Reconciler::run_once).
+    ///
+    /// ```no_run
+    /// # async fn settle(idem: idem_runtime::Idem, send_refund_tool: fn() -> idem_runtime::BoundTool) {
+    /// tokio::spawn(idem.reconciler([send_refund_tool()]).run());
+    /// # }
+    /// ```
+    pub fn reconciler(&self, tools: impl IntoIterator<Item = BoundTool>) -> Reconciler {
+        Reconciler::new(Arc::clone(&self.engine), tools)
+    }
+
+    /// What a person can do about a tenant's operations. `actor` names the person, and stands beside every change.
+    ///
+    /// # Errors
+    /// [`InvalidId`], when the name is blank or too long.
+    pub fn operator(&self, tenant: &Tenant, actor: impl Into<Arc<str>>) -> Result<Operator, InvalidId> {
+        Operator::new(Arc::clone(&self.engine), tenant.clone(), actor.into())
+    }
+
+    /// What somebody outside says about an operation, such as a provider's webhook. The same event counts once; success
+    /// settles whatever is not settled, with the provider's reference where the tool requires one; evidence for an operation that is not there yet is kept until it is.
+    ///
+    /// # Errors
+    /// [`ResolveError`], when a name is blank or too long, or the ledger cannot be written. Nothing was changed then.
+    pub async fn evidence(&self, evidence: Evidence) -> Result<Witnessed, ResolveError> {
+        operator::witness(&self.engine, evidence).await
+    }
+
     /// Removes results whose retention has ended and tombstones that are old enough, looking at no more than
     /// `records_max` records; the next call goes on where this one stopped. Records that are in progress or unknown are
     /// never touched.
@@ -119,7 +154,11 @@ impl Idem {
     /// # Errors
     /// [`LedgerError`], when the ledger cannot be written. Nothing was removed then.
     pub async fn purge(&self, records_max: u32) -> Result<PurgeReport, LedgerError> {
-        self.engine.ledger.purge(records_max, self.engine.config.tombstone).await
+        let command = Command::Purge { records_max, tombstone: self.engine.config.tombstone };
+        match self.engine.ledger.ask(command).await? {
+            Reply::Purged(report) => Ok(report),
+            _ => Err(LedgerError::Confused),
+        }
     }
 }
 
@@ -146,6 +185,12 @@ impl Builder {
     #[must_use]
     pub fn single_tenant(self, tenant: impl Into<Arc<str>>) -> Self {
         Self { single_tenant: Some(tenant.into()), ..self }
+    }
+
+    /// Draws pauses between attempts and between reconciliations from this seed, so that a test sees the same ones.
+    #[must_use]
+    pub fn jitter_seed(self, seed: u64) -> Self {
+        Self { jitter_seed: Some(seed), ..self }
     }
 
     /// Opens the ledger at `address`, see [`Idem::open`].
@@ -189,7 +234,8 @@ impl Builder {
         let single_tenant = single_tenant.map(|tenant| tenant.as_str().into());
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let ledger = Ledger::start(Box::new(store), Arc::clone(&clock), &self.config).map_err(OpenError::Ledger)?;
-        let engine = Engine::new(ledger, clock, self.config, self.identity_key, single_tenant);
+        let engine =
+            Engine::new(ledger, clock, self.config, self.identity_key, single_tenant, Jitter::new(self.jitter_seed));
         Ok(Idem { engine: Arc::new(engine) })
     }
 }

@@ -3,7 +3,7 @@
 //! An agent calls a tool, the answer is lost, the agent calls again. With [`#[idempotent]`](macro@idempotent) on the
 //! tool's function the second call finds the first one's record in a ledger and is told the truth about it: the first
 //! result, still running, outcome unknown, or a conflict. The function's body starts again only after proof that the
-//! earlier attempt had no effect.
+//! earlier attempt had no effect, or under the same key at a provider that the tool says still knows it.
 //!
 //! ```
 //! use idem_runtime::{Idem, ToolCall, idempotent};
@@ -38,28 +38,37 @@
 //!    with its [turn](ToolCall::turn), a deadline. What it lacks for its tool refuses it before anything is reserved.
 //! 4. **The tool**: [the attribute](macro@idempotent), argument by argument: [scope](macro@idempotent#scope) and
 //!    [key](macro@idempotent#key), [marks](macro@idempotent#parameters), [times](macro@idempotent#times), [who outlives
-//!    whom](macro@idempotent#detach), [errors](macro@idempotent#errors).
+//!    whom](macro@idempotent#detach), [errors](macro@idempotent#errors) and what they prove ([`EffectError`](trait@EffectError), and
+//!    [`http`] for answers of providers), [trying again and finding out](macro@idempotent#trying-again-and-finding-out).
 //! 5. **In the body**: [`Attempt`], which is the call with an operation: a [provider key](Attempt::provider_key) to send
 //!    along, and a place for the provider's [reference](Attempt::reference).
 //! 6. **The answer**: [`Outcome`], from the `…_outcome` beside each tool or from [`outcome()`]; a [`Refusal`] and its
 //!    [kind](RefusalKind) where there is no result; [`to_model_text`](Outcome::to_model_text) and
 //!    [`to_json`](Outcome::to_json) for the model.
-//! 7. **Across processes**: [`prepare`] and [`AttemptRecord`], which a checkpoint carries to
-//!    [`resume`](ToolCall::resume); [`scope()`] and [`ToolCallSource`], for frameworks that carry the call themselves.
-//! 8. **Looking after it**: [`Idem::show`], [`Idem::drifted`], [`Idem::purge`].
-//! 9. **Below**: [`ledger`], for those who implement a [store](ledger::Store).
+//! 7. **When the outcome is unknown**: the tool's look-ups get an [`Unsettled`] operation and give a [`Verdict`]. A
+//!    [`Reconciler`] asks them without a call: [`Idem::reconciler`] makes it of tools that are [bound](BoundTool) to their
+//!    state, [`run`](Reconciler::run) is a task's body, [`settle`](Reconciler::settle) asks about one operation now.
+//! 8. **From outside**: [`Idem::evidence`] takes what a webhook says; an [`Operator`] lists, shows, decides and records what was
+//!    done by hand. [`ledger::State::OperatorReview`] is what waits for one.
+//! 9. **Meant otherwise**: a [`RepeatToken`] comes with a [`Replay`] and makes an equal call [a deliberate
+//!    repeat](ToolCall::repeat); [`compensates`](ToolCall::compensates) and [`replaces`](ToolCall::replaces) link an operation to
+//!    an earlier one.
+//! 10. **Across processes**: [`prepare`] and [`AttemptRecord`], which a checkpoint carries to
+//!     [`resume`](ToolCall::resume); [`scope()`] and [`ToolCallSource`], for frameworks that carry the call themselves.
+//! 11. **Looking after it**: [`Idem::show`], [`Idem::drifted`], [`Idem::purge`].
+//! 12. **Below**: [`ledger`], for those who implement a [store](ledger::Store).
 //!
 //! # What it needs
 //!
 //! A tokio runtime with its time driver on. The feature `sqlite` (on by default) brings the embedded ledger; without it
 //! there is `memory:`, which lasts as long as its process, and [`Builder::with_store`]. `testing` brings a clock that is
-//! moved by hand and the checks that every store passes. `foreign-flags` is for this crate's own tests.
+//! moved by hand and the checks that every store passes, `reqwest` what the errors of that HTTP client prove. `foreign-flags` is for this crate's own tests.
 //!
 //! # What it does not promise
 //!
-//! The repository's README has the list; the first three: an unknown outcome stays unknown until somebody looks; a process
-//! that freezes between its check of the lease and its send can still send; what a client inside of the body sends again
-//! by itself is not seen here.
+//! The repository's README has the list; the first three: an unknown outcome is not settled by itself, but by the tool's
+//! look-ups, by evidence or by a person; the bounds that a tool declares and the answers of its look-ups are believed; what a
+//! client inside of the body sends again by itself is not seen here.
 
 #[doc(hidden)]
 pub mod __private;
@@ -72,7 +81,11 @@ mod id;
 mod idem;
 mod identity;
 pub mod ledger;
+mod operator;
 mod outcome;
+mod reconcile;
+mod reconciler;
+mod retry;
 mod secret;
 mod store;
 #[cfg(feature = "testing")]
@@ -82,14 +95,19 @@ mod tool;
 #[doc = include_str!("attribute.md")]
 pub use idem_macros::idempotent;
 
-pub use call::{AttemptRecord, Turn};
+pub use idem_macros::EffectError;
+
+pub use call::{AttemptRecord, Link, LinkKind, NoToken, RepeatToken, Turn};
 pub use clock::{Clock, SystemClock, Timestamp};
 pub use config::{Config, InlineCommit};
 pub use engine::{Attempt, ToolCall, ToolCallSource, outcome, prepare, scope};
 pub use id::{InvalidId, OperationId, Principal, Tenant};
 pub use idem::{Builder, Idem, OpenError};
 pub use identity::{Argument, CanonicalError, CanonicalErrorKind, InvalidArgument, ProviderKey, Source, Unidentified};
-pub use outcome::{ErrorClass, Held, Outcome, Refusal, RefusalKind, Replay, Success, Told};
+pub use operator::{Operator, Page, ResolveError};
+pub use outcome::{EffectError, ErrorClass, Held, Outcome, Refusal, RefusalKind, Replay, Success, Told, http};
+pub use reconcile::{IntoVerdict, Unsettled, Verdict};
+pub use reconciler::{BoundTool, Reconciled, Reconciler};
 pub use secret::{IdentityKey, WeakKey};
 pub use store::MemoryStore;
 #[cfg(feature = "sqlite")]

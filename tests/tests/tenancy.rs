@@ -308,7 +308,7 @@ async fn r_l2_two_attempts_are_two_attempts_of_one_record() {
             assert_eq!(file.column::<i64>("select attempt from idem_attempts where fence > operation"), [2]);
             assert_eq!(file.column::<i64>("select fence from idem_attempts"), [record.fence]);
             let events: Vec<String> = file.column("select event from idem_history order by version");
-            assert_eq!(events, ["settle_retryable", "settle_ok"]);
+            assert_eq!(events, ["settle_retryable", "reserve", "settle_ok"]);
         }
     }
 }

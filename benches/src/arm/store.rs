@@ -26,6 +26,9 @@ use crate::{
     tool::CALLS_A_CONVERSATION,
 };
 
+/// How long a finished record answers.
+const RETAIN: Duration = Duration::from_hours(30 * 24);
+
 /// A ledger with `rows` finished operations in it.
 ///
 /// # Errors
@@ -139,6 +142,15 @@ impl Writer {
             window: None,
             after_retention: idem_runtime::__private::AfterRetention::Tell,
             lease: Duration::from_secs(30),
+            nonce: 0,
+            resend: None,
+            budget: None,
+            retain: RETAIN,
+            needs_reference: false,
+            approval: None,
+            link: None,
+            resources: Arc::default(),
+            arguments: None,
         })))
     }
 
@@ -151,7 +163,10 @@ impl Writer {
             ending: Ending::Ok,
             reference: None,
             stored: Some(Stored { kind: StoredKind::Value, bytes: Arc::clone(&self.result) }),
-            retain: Duration::from_hours(30 * 24),
+            retain: RETAIN,
+            budget: None,
+            resources: Arc::default(),
+            looks: false,
         }))
     }
 }

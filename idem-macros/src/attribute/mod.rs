@@ -7,41 +7,59 @@ mod value;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
-use syn::{Expr, Token};
+use syn::{Expr, Token, parenthesized, token};
 
 use crate::mistakes::Mistakes;
-use crate::words::{ARGUMENTS, instead, near_miss};
+use crate::words::{ARGUMENTS, Table, Takes, instead, near_miss};
 
-/// The attribute as it was written: known arguments, none twice.
+/// An attribute as it was written, or the list behind one of its arguments: known arguments, none too often.
 #[derive(Debug)]
 pub(crate) struct Attribute {
     arguments: Vec<Argument>,
     /// Names whose value could not be read: that was told, so they do not count as missing.
     broken: Vec<String>,
+    /// Whether there was not a token to read.
+    empty: bool,
     span: Span,
+    table: &'static Table,
 }
 
 /// One argument.
 #[derive(Debug)]
 pub(crate) struct Argument {
     pub(crate) name: Ident,
-    /// `None` for a bare word.
-    pub(crate) value: Option<Expr>,
+    pub(crate) written: Written,
+}
+
+/// What stands behind an argument's name.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// Nothing: a bare word.
+    Bare,
+    /// `= value`.
+    Value(Expr),
+    /// `(…)`.
+    List(Attribute),
 }
 
 impl Attribute {
-    /// Reads all of it; an argument with a mistake is told and left out.
+    /// Reads all of `#[idempotent(…)]`; an argument with a mistake is told and left out.
     pub(crate) fn read(tokens: TokenStream, mistakes: &mut Mistakes) -> Self {
+        Self::read_as(&ARGUMENTS, tokens, Span::call_site(), mistakes)
+    }
+
+    /// Reads what may hold the arguments of that table.
+    pub(crate) fn read_as(table: &'static Table, tokens: TokenStream, span: Span, mistakes: &mut Mistakes) -> Self {
+        let empty = tokens.is_empty();
         let mut written = Vec::new();
         let mut broken = Vec::new();
         let parser = |input: ParseStream<'_>| -> syn::Result<()> {
             while !input.is_empty() {
                 let name = input.fork().call(Ident::parse_any).map(|name| name.to_string()).unwrap_or_default();
-                match argument(input) {
+                match argument(input, table, mistakes) {
                     Ok(argument) => written.push(argument),
                     Err(error) => {
-                        let cure = Some(example(&name)).filter(|cure| !cure.is_empty()).unwrap_or(ARGUMENTS[0].example);
-                        mistakes.at(error.span(), "an argument is a word, `=` and a value", format!("write `{cure}`"));
+                        mistakes.at(error.span(), table.shape, format!("write `{}`", table.example(&name)));
                         broken.push(name);
                         skip_to_comma(input)?;
                     }
@@ -53,7 +71,7 @@ impl Attribute {
         if let Err(error) = parser.parse2(tokens) {
             mistakes.syntax(error);
         }
-        Self { arguments: sift(written, mistakes), broken, span: Span::call_site() }
+        Self { arguments: sift(written, table, mistakes), broken, empty, span, table }
     }
 
     /// Whether the argument was written, in whatever way.
@@ -61,25 +79,49 @@ impl Attribute {
         self.find(name).is_some() || self.broken.iter().any(|broken| broken == name)
     }
 
-    /// The argument of that name.
-    pub(crate) fn find(&self, name: &str) -> Option<&Argument> {
-        self.arguments.iter().find(|argument| argument.name == name)
+    /// Whether nothing was written.
+    pub(crate) fn says_nothing(&self) -> bool {
+        self.empty
     }
 
-    /// The attribute itself.
+    /// All arguments, in the order they were written.
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &Argument> {
+        self.arguments.iter()
+    }
+
+    /// The argument of that name.
+    pub(crate) fn find(&self, name: &str) -> Option<&Argument> {
+        self.all(name).next()
+    }
+
+    /// The arguments of that name, where it may be written more than once.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &Argument> {
+        self.arguments.iter().filter(move |argument| argument.name == name)
+    }
+
+    /// The attribute itself, or the name that its list stands behind.
     pub(crate) fn span(&self) -> Span {
         self.span
     }
 }
 
-fn argument(input: ParseStream<'_>) -> syn::Result<Argument> {
+fn argument(input: ParseStream<'_>, table: &'static Table, mistakes: &mut Mistakes) -> syn::Result<Argument> {
     let name = input.call(Ident::parse_any)?;
     if input.is_empty() || input.peek(Token![,]) {
-        return Ok(Argument { name, value: None });
+        return Ok(Argument { name, written: Written::Bare });
+    }
+    let known = table.find(&name.to_string());
+    if let Some(Takes::List(inner)) = known.map(|known| &known.takes)
+        && input.peek(token::Paren)
+    {
+        let list;
+        parenthesized!(list in input);
+        let list = Attribute::read_as(inner, list.parse()?, name.span(), mistakes);
+        return Ok(Argument { name, written: Written::List(list) });
     }
     input.parse::<Token![=]>()?;
     let value = ungrouped(input.parse()?);
-    Ok(Argument { name, value: Some(value) })
+    Ok(Argument { name, written: Written::Value(value) })
 }
 
 /// The comma between two arguments; without one the next argument is read all the same.
@@ -110,22 +152,23 @@ fn skip_to_comma(input: ParseStream<'_>) -> syn::Result<()> {
     Ok(())
 }
 
-/// Known words, each once: the one place where both are checked.
-fn sift(written: Vec<Argument>, mistakes: &mut Mistakes) -> Vec<Argument> {
-    let names: Vec<&str> = ARGUMENTS.iter().map(|known| known.name).collect();
+/// Known words, none too often: the one place where both are checked.
+fn sift(written: Vec<Argument>, table: &Table, mistakes: &mut Mistakes) -> Vec<Argument> {
+    let names = table.names();
+    let Table { one, of, .. } = table;
     let mut kept: Vec<Argument> = Vec::new();
     for argument in written {
         let name = argument.name.to_string();
         let span = argument.name.span();
-        if !names.contains(&name.as_str()) {
-            let example = near_miss(&name, &names).map_or(ARGUMENTS[0].example, example);
-            mistakes.at(
-                span,
-                format!("unknown argument `{name}`{}", instead(&name, "arguments", &names)),
-                format!("write `{example}`"),
-            );
-        } else if kept.iter().any(|earlier| earlier.name == name) {
-            mistakes.at(span, format!("argument `{name}` is given twice"), format!("remove the second `{name}`"));
+        let Some(known) = table.find(&name) else {
+            let example = || table.example(near_miss(&name, &names).unwrap_or_default()).to_owned();
+            let message = format!("unknown {one} `{name}`{of}{}", instead(&name, &format!("{one}s"), &names));
+            mistakes.at(span, message, format!("write `{}`", inside(table, &name).unwrap_or_else(example)));
+            continue;
+        };
+        let again = kept.iter().any(|earlier| earlier.name == name);
+        if again && !matches!(known.takes, Takes::Several) {
+            mistakes.at(span, format!("{one} `{name}`{of} is given twice"), format!("remove the second `{name}`"));
         } else {
             kept.push(argument);
         }
@@ -133,7 +176,15 @@ fn sift(written: Vec<Argument>, mistakes: &mut Mistakes) -> Vec<Argument> {
     kept
 }
 
-/// How an argument is typed.
+/// An example of the list that knows the name.
+fn inside(table: &Table, name: &str) -> Option<String> {
+    table.known.iter().find_map(|known| match &known.takes {
+        Takes::List(list) => Some(format!("{}({})", known.name, list.find(name)?.example)),
+        Takes::One | Takes::Several => None,
+    })
+}
+
+/// How an argument of `#[idempotent(…)]` is typed.
 pub(crate) fn example(name: &str) -> &'static str {
-    ARGUMENTS.iter().find(|known| known.name == name).map_or("", |known| known.example)
+    ARGUMENTS.find(name).map_or("", |known| known.example)
 }

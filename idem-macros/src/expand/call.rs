@@ -8,8 +8,8 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{ExprReference, Pat};
 
-use super::private;
-use crate::model::{Caller, Naming, Place, Root, Step, Tells, Tool, Value};
+use super::{hooks, local, placed, private, spec};
+use crate::model::{Caller, Place, Root, Step, Tells, Tool, Value};
 use crate::signature::Parameter;
 use crate::types::TakesCall;
 
@@ -18,44 +18,28 @@ pub(super) fn tokens(tool: &Tool, body: &Group) -> TokenStream {
     let private = private(tool);
     let caller = caller(&private, &tool.caller);
     let arguments = arguments(&private, &tool.steps);
-    let of = matches!(tool.spec.naming, Naming::Method).then(|| quote!(.of(::core::any::type_name::<Self>())));
+    let of = spec::of(tool);
     let policy = policy(&private, tool);
     let attempt = local("__idem_call");
     let inside = inside(tool, &attempt, body);
-    let run = match (&tool.validate, tool.place) {
+    let run = match (hooks::tokens(&private, tool, &policy), tool.place) {
         (None, Place::Detached) => {
             quote!(.detached(#policy, move |#attempt| async move { #inside }))
         }
         (None, Place::InPlace) => {
             quote!(.in_place(#policy, move |#attempt| async move { #inside }))
         }
-        (Some(path), place) => {
+        (Some(hooks), place) => {
             let method = match place {
-                Place::Detached => quote!(checked),
-                Place::InPlace => quote!(checked_in_place),
+                Place::Detached => quote!(full),
+                Place::InPlace => quote!(full_in_place),
             };
-            let me = local("__idem_self");
-            let receiver = tool.receiver.iter();
-            let lent = tool.receiver.iter().map(|_| &me);
-            let passed = lent.clone();
-            let skipped = tool.receiver.iter().map(|_| quote!(_));
-            let names: Vec<&Ident> = tool.parameters.iter().map(|parameter| &parameter.ident).collect();
-            quote! {
-                .#method(
-                    #policy,
-                    (#(#receiver,)* #(#names,)*),
-                    |(#(#lent,)* #(#names,)*)| #private::Box::pin(#path(#(#passed,)* #(#names),*)),
-                    move |#attempt, (#(#skipped,)* #(#names,)*)| async move { #inside },
-                )
-            }
+            let taken = hooks::taken(tool);
+            quote!(.#method(#hooks, move |#attempt, #taken| async move { #inside }))
         }
     };
-    quote!(#private::Guard::new(&__IDEM_TOOL, #caller, #arguments) #of #run.await)
-}
-
-/// A name that no user's code can see or be seen by.
-fn local(name: &str) -> Ident {
-    Ident::new(name, Span::mixed_site())
+    let spec = spec::used(tool);
+    quote!(#private::Guard::new(#spec, #caller, #arguments) #of #run.await)
 }
 
 fn caller(private: &TokenStream, caller: &Caller) -> TokenStream {
@@ -120,7 +104,8 @@ fn lent(value: &Value) -> TokenStream {
     quote_spanned!(span=> &#root #(.#fields)*)
 }
 
-fn policy(private: &TokenStream, tool: &Tool) -> TokenStream {
+/// What the tool says of its errors.
+pub(super) fn policy(private: &TokenStream, tool: &Tool) -> TokenStream {
     let result = &tool.result;
     let classify = tool.classify.as_ref().map(|path| quote!(, classify = #path));
     let refuse = tool.refuse.as_ref().map(|path| quote!(, refuse = #path));
@@ -128,14 +113,6 @@ fn policy(private: &TokenStream, tool: &Tool) -> TokenStream {
     let place = Span::call_site().located_at(result.span());
     let name = placed(quote!(#private::policy), place);
     quote_spanned!(place=> #name!(#result #classify #refuse))
-}
-
-fn placed(tokens: TokenStream, place: Span) -> TokenStream {
-    let tokens = tokens.into_iter().map(|mut token| {
-        token.set_span(place);
-        token
-    });
-    tokens.collect()
 }
 
 /// What stands before the body, and the body.
@@ -147,7 +124,7 @@ fn inside(tool: &Tool, attempt: &Ident, body: &Group) -> TokenStream {
     body.set_span(body.span().resolved_at(Span::call_site()));
     let call = match &tool.caller {
         Caller::Parameter { parameter, .. } if is_wild(parameter) => None,
-        Caller::Parameter { parameter, takes } => {
+        Caller::Parameter { parameter, takes, .. } => {
             let ident = &parameter.ident;
             let pattern = parameter.pattern.as_ref().map_or_else(|| quote!(#ident), |pattern| quote!(#pattern));
             let value = match takes {
@@ -161,7 +138,8 @@ fn inside(tool: &Tool, attempt: &Ident, body: &Group) -> TokenStream {
         }
         Caller::Expression(_) | Caller::Current => None,
     };
-    let bound = tool.parameters.iter().filter(|parameter| !is_wild(parameter)).filter_map(|parameter| {
+    let parameters = tool.inputs.iter().map(|input| &input.parameter);
+    let bound = parameters.filter(|parameter| !is_wild(parameter)).filter_map(|parameter| {
         let (cfgs, ident, pattern) = (&parameter.cfgs, &parameter.ident, parameter.pattern.as_ref()?);
         let quiet = parameter
             .name

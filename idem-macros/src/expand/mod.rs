@@ -3,19 +3,23 @@
 //! It must not know how the attribute was worded.
 
 mod call;
+mod descriptor;
+mod hooks;
 mod sibling;
 mod spec;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 
 use crate::model::{Shape, Tool};
 
-/// The guarded function, and its sibling.
+/// The guarded function, and what stands beside it.
 pub(crate) fn expand(tool: &Tool) -> TokenStream {
     let Tool { attrs, vis, sig, .. } = tool;
-    let spec = spec::tokens(tool);
+    // Two functions share one description: then it has a function of its own.
+    let spec = tool.descriptor.is_none().then(|| spec::tokens(tool));
     let sibling = sibling::tokens(tool);
+    let descriptor = descriptor::tokens(tool);
     let guarded = match &tool.shape {
         Shape::Async { body } => {
             let call = call::tokens(tool, body);
@@ -32,6 +36,7 @@ pub(crate) fn expand(tool: &Tool) -> TokenStream {
             #guarded
         }
         #sibling
+        #descriptor
     }
 }
 
@@ -39,4 +44,25 @@ pub(crate) fn expand(tool: &Tool) -> TokenStream {
 fn private(tool: &Tool) -> TokenStream {
     let runtime = &tool.runtime;
     quote!(#runtime::__private)
+}
+
+/// A name that no user's code can see or be seen by.
+fn local(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+/// The tokens at another place; what they name stays.
+pub(crate) fn placed(tokens: TokenStream, place: Span) -> TokenStream {
+    let tokens = tokens.into_iter().map(|mut token| {
+        token.set_span(token.span().located_at(place));
+        token
+    });
+    tokens.collect()
+}
+
+/// The name at another place.
+pub(crate) fn name_at(name: &Ident, place: Span) -> Ident {
+    let mut name = name.clone();
+    name.set_span(name.span().located_at(place));
+    name
 }

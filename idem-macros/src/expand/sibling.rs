@@ -18,7 +18,7 @@ pub(super) fn tokens(tool: &Tool) -> Option<TokenStream> {
         Sibling::Free => quote!(#name),
         Sibling::Associated => quote!(Self::#name),
         Sibling::Method => {
-            let receiver = tool.receiver;
+            let receiver = tool.receiver.map(|receiver| receiver.token);
             quote!(#receiver.#name)
         }
     };
@@ -61,7 +61,7 @@ fn passed(pattern: &Pat) -> TokenStream {
 }
 
 /// Types and constants that the arguments may not tell.
-fn turbofish(sig: &Signature) -> Option<TokenStream> {
+pub(super) fn turbofish(sig: &Signature) -> Option<TokenStream> {
     let names: Vec<&Ident> = sig
         .generics
         .params

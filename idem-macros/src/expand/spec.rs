@@ -3,14 +3,39 @@
 //! Input: the model's `Spec`. Output: `static __IDEM_TOOL: ToolSpec = ToolSpec::new("refund", …).scope(…).key(…);`
 //! It must not know the call that uses it.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::private;
 use crate::duration::Length;
-use crate::model::{Described, KeySource, Naming, Param, Scope, TemplatePart, Tool};
+use crate::model::{
+    Described, KeptArguments, KeySource, Naming, Param, Recovery, RecoveryStep, Reference, Retry, Scope, Sibling,
+    TemplatePart, Tool,
+};
 use crate::scope::ScopeKind;
 use crate::words::Choice;
+
+/// How the tool names its description.
+pub(super) fn used(tool: &Tool) -> TokenStream {
+    if tool.descriptor.is_none() {
+        return quote!(&__IDEM_TOOL);
+    }
+    let function = function(tool);
+    match tool.sibling {
+        Sibling::None | Sibling::Free => quote!(#function()),
+        Sibling::Method | Sibling::Associated => quote!(Self::#function()),
+    }
+}
+
+/// The function that lends the description, where two functions need it.
+pub(super) fn function(tool: &Tool) -> Ident {
+    format_ident!("__idem_{}_spec", tool.sig.ident)
+}
+
+/// `.of(…)`: the type, for a method.
+pub(super) fn of(tool: &Tool) -> Option<TokenStream> {
+    matches!(tool.spec.naming, Naming::Method).then(|| quote!(.of(::core::any::type_name::<Self>())))
+}
 
 /// The static item.
 pub(super) fn tokens(tool: &Tool) -> TokenStream {
@@ -36,12 +61,14 @@ pub(super) fn tokens(tool: &Tool) -> TokenStream {
     let lease = length("lease", spec.lease);
     let after = spec.after_retention.map(|word| setting("after_retention", &quote!(#private::AfterRetention), word));
     let busy = spec.on_busy.map(|word| setting("on_busy", &quote!(#private::OnBusy), word));
+    let resources = resources(&private, &spec.resources);
+    let recovery = recovery(&private, &spec.recovery);
     quote! {
         static __IDEM_TOOL: #private::ToolSpec = #private::ToolSpec::new(#function, ::core::module_path!())
             #named #describe #version #effect #counts
             .scope(#scope)
             .key(&[#(#key),*])
-            #params #window #retain #lease #after #busy;
+            #params #window #retain #lease #after #busy #resources #recovery;
     }
 }
 
@@ -76,11 +103,8 @@ fn key(private: &TokenStream, source: &KeySource) -> TokenStream {
         KeySource::Args => quote!(Args),
         KeySource::ArgsOf(paths) => quote!(ArgsOf(&[#(#paths),*])),
         KeySource::Template(parts) => {
-            let parts = parts.iter().map(|part| match part {
-                TemplatePart::Text(text) => quote!(#private::TemplatePart::Text(#text)),
-                TemplatePart::Value(path) => quote!(#private::TemplatePart::Value(#path)),
-            });
-            quote!(Template(&[#(#parts),*]))
+            let parts = template(private, parts);
+            quote!(Template(#parts))
         }
         KeySource::All(sources) => {
             let sources = sources.iter().map(|source| key(private, source));
@@ -88,6 +112,41 @@ fn key(private: &TokenStream, source: &KeySource) -> TokenStream {
         }
     };
     quote!(#private::KeySource::#source)
+}
+
+fn template(private: &TokenStream, parts: &[TemplatePart]) -> TokenStream {
+    let parts = parts.iter().map(|part| match part {
+        TemplatePart::Text(text) => quote!(#private::TemplatePart::Text(#text)),
+        TemplatePart::Value(path) => quote!(#private::TemplatePart::Value(#path)),
+        TemplatePart::Result(path) => quote!(#private::TemplatePart::Result(#path)),
+    });
+    quote!(&[#(#parts),*])
+}
+
+fn resources(private: &TokenStream, resources: &[Vec<TemplatePart>]) -> Option<TokenStream> {
+    let templates = resources.iter().map(|parts| template(private, parts));
+    (!resources.is_empty()).then(|| quote!(.resources(&[#(#templates),*])))
+}
+
+fn recovery(private: &TokenStream, recovery: &Recovery) -> TokenStream {
+    let pair = |Length { seconds, nanoseconds }| quote!((#seconds, #nanoseconds));
+    let retry = recovery.retry.map(|Retry { max, base, cap, deadline }| {
+        let (base, cap, deadline) = (pair(base), pair(cap), pair(deadline));
+        quote!(.retry(#max, #base, #cap, #deadline))
+    });
+    let steps = recovery.steps.iter().map(|step| match step {
+        RecoveryStep::ProviderKey(Length { seconds, nanoseconds }) => {
+            quote!(#private::RecoveryStep::ProviderKey(#seconds, #nanoseconds))
+        }
+        RecoveryStep::Lookup(_) => quote!(#private::RecoveryStep::Lookup),
+        RecoveryStep::Search(_) => quote!(#private::RecoveryStep::Search),
+    });
+    let recover = (!recovery.steps.is_empty()).then(|| quote!(.recover(&[#(#steps),*])));
+    let settles = length("settles_in", recovery.settles_in);
+    let reference = (recovery.reference == Reference::Required).then(|| quote!(.reference_required()));
+    let unknown = recovery.on_unknown.map(|word| setting("on_unknown", &quote!(#private::OnUnknown), word));
+    let stored = (recovery.arguments == KeptArguments::Stored).then(|| quote!(.store_arguments()));
+    quote!(#retry #recover #settles #reference #unknown #stored)
 }
 
 fn described(private: &TokenStream, param: &Param) -> TokenStream {

@@ -7,21 +7,26 @@ use syn::visit_mut::VisitMut;
 use super::snapshot;
 use crate::expand;
 
-/// Expands, compares with the snapshot, and checks how long the code is that is not the user's.
+/// A case of this file.
 fn check(name: &str, arguments: TokenStream, item: TokenStream) {
+    check_in("expansion", name, arguments, item);
+}
+
+/// Expands, compares with the snapshot, and checks how long the code is that is not the user's.
+pub(super) fn check_in(room: &str, name: &str, arguments: TokenStream, item: TokenStream) {
     let tokens = expand(arguments, item);
     assert!(!tokens.to_string().contains("compile_error"), "{tokens}");
     let file = syn::parse2(tokens.clone()).unwrap_or_else(|error| panic!("{error} in {tokens}"));
     let text = format!(
-        "//! What `#[idempotent]` makes of the case `{name}` in src/tests/expansion.rs; `IDEM_BLESS=1` writes it anew.\n\n{}",
+        "//! What `#[idempotent]` makes of the case `{name}` in src/tests/{room}.rs; `IDEM_BLESS=1` writes it anew.\n\n{}",
         prettyplease::unparse(&file)
     );
     snapshot::check(&format!("{name}.rs"), &text);
     check_size(name, &file);
 }
 
-/// At most 15 lines a function, apart from the static description, the signature, the user's body, and one line for
-/// each thing told of an argument or bound again. A line of brackets alone is the printer's.
+/// At most 15 lines a function, apart from the static description, the signature, the user's body, the hooks, and one
+/// line for each thing told of an argument or bound again. A line of brackets alone is the printer's.
 fn check_size(name: &str, file: &syn::File) {
     let Some(syn::Item::Fn(function)) = file.items.first() else {
         return;
@@ -34,7 +39,7 @@ fn check_size(name: &str, file: &syn::File) {
     assert!(lines <= 15 + slim.own, "{name}: {lines} lines, {} of them for arguments\n{text}", slim.own);
 }
 
-/// Removes what is not counted: the static, attributes, the runtime's path, and the user's block.
+/// Removes what is not counted: the static, attributes, the runtime's path, the hooks, and the user's block.
 struct Slim {
     own: usize,
 }
@@ -60,6 +65,9 @@ impl VisitMut for Slim {
     fn visit_expr_method_call_mut(&mut self, call: &mut syn::ExprMethodCall) {
         syn::visit_mut::visit_expr_method_call_mut(self, call);
         let method = call.method.to_string();
+        if method.starts_with("full") {
+            call.args[0] = syn::parse_quote!(hooks);
+        }
         self.own += match method.as_str() {
             "effect" | "content" | "part" => 1,
             // The printer breaks it: a line for each of its arguments.

@@ -5,6 +5,7 @@ use quote::quote;
 use syn::LitStr;
 
 use crate::duration::{self, Length};
+use crate::effect_error;
 use crate::expand;
 use crate::text::Text;
 use crate::words::near_miss;
@@ -26,6 +27,9 @@ fn durations() {
     for (written, seconds, nanoseconds) in cases {
         let length = Length { seconds, nanoseconds };
         assert_eq!(duration::read(&text(written)), Ok(length), "{written}");
+    }
+    for (length, written) in [(5_400, "1h30m"), (86_400, "1d"), (61, "1m1s")] {
+        assert_eq!(duration::text(Length { seconds: length, nanoseconds: 2_000_003 }), format!("{written}2ms3ns"));
     }
     let wrong = ["", " ", "10", "m", "10 m", "1.5h", "-1s", "0d0h", "1w", "1M", "18446744073709551616s"];
     for written in wrong {
@@ -96,22 +100,21 @@ fn anything_may_be_written() {
         "\u{202e}",
         "\"",
     ];
-    let mut seed: u64 = 0x1de3;
-    let mut next = |limit: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(seed >> 33).expect("31 bits") % limit
-    };
-    for round in 0..4_000 {
+    let mut next = numbers(0x1de3);
+    for round in 0..6_000 {
         let mut literal = || {
             let length = next(9);
             let written: String = (0..length).map(|_| PIECES[next(PIECES.len())]).collect();
             Literal::string(&written)
         };
         let (scope, key, window, content) = (literal(), literal(), literal(), literal());
-        let arguments = match round % 4 {
+        let (resource, settles) = (literal(), literal());
+        let arguments = match round % 6 {
             0 => quote!(scope = #scope),
             1 => quote!(scope = "tenant", key = #key),
             2 => quote!(scope = "tenant", window = #window),
+            3 => quote!(scope = "tenant", resource = #resource, resource = [#key, #scope]),
+            4 => quote!(scope = "tenant", settles_in = #settles, recover(provider_key = #window, lookup = find)),
             _ => quote!(scope = #scope, key = #key, content = #content),
         };
         let item = quote!(
@@ -120,6 +123,49 @@ fn anything_may_be_written() {
             }
         );
         answers(arguments, item);
+    }
+}
+
+/// Numbers below a limit, the same for the same seed.
+fn numbers(mut seed: u64) -> impl FnMut(usize) -> usize {
+    move |limit| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).expect("31 bits") % limit
+    }
+}
+
+/// Tokens of the lists and of the derive's marks in any order.
+#[test]
+fn any_list_may_be_written() {
+    const PIECES: &str = "max base cap then operator provider_key lookup search final retryable transparent source crate \
+        = = = , , , 3 1 \"5s\" \"24h\" find :: (find) [3] true find(3)";
+    let pieces: Vec<&str> = PIECES.split_whitespace().collect();
+    let mut next = numbers(0x1de3);
+    for _ in 0..2_000 {
+        let mut tokens = || {
+            let length = next(8);
+            let written: Vec<&str> = (0..length).map(|_| pieces[next(pieces.len())]).collect();
+            written.join(" ").parse::<TokenStream>().expect("tokens")
+        };
+        let (retry, recover, mark, field) = (tokens(), tokens(), tokens(), tokens());
+        let item = quote!(
+            pub async fn act(&self, order: Order, #[idem(state)] bank: &Bank) -> Result<u8, E> {
+                go().await
+            }
+        );
+        answers(quote!(scope = "tenant", retry(#retry)), item.clone());
+        answers(quote!(scope = "tenant", recover(#recover), store_arguments), item);
+        let told = effect_error::derive(quote!(
+            #[effect(#recover)]
+            enum E {
+                #[effect(#mark)]
+                A(#[effect(#field)] B, C),
+            }
+        ));
+        assert!(told.to_string().contains("effect_class"), "{told}");
+        if let Err(error) = syn::parse2::<syn::File>(told.clone()) {
+            panic!("{error} in {told}");
+        }
     }
 }
 

@@ -185,6 +185,100 @@ const PARAMETERS: &[Case] = &[
     ("name of a pattern", SOUND, "async fn act(arg1: u8, (a, b): (u8, u8)) -> Result<u8, E> {}"),
 ];
 
+const RETRIES: &[Case] = &[
+    ("word without parentheses", r#"scope = "tenant", retry"#, PLAIN),
+    ("value for a list", r#"scope = "tenant", retry = 3"#, PLAIN),
+    ("twice", r#"scope = "tenant", retry(max = 2), retry(max = 3)"#, PLAIN),
+    ("one attempt in all", r#"scope = "tenant", retry(max = 1)"#, PLAIN),
+    ("max that is no number", r#"scope = "tenant", retry(max = "3", base)"#, PLAIN),
+    ("zero and no durations", r#"scope = "tenant", retry(base = "0s", cap = "5", deadline = 30)"#, PLAIN),
+    ("base longer than cap", r#"scope = "tenant", retry(base = "6s", cap = "5s")"#, PLAIN),
+    ("cap shorter than the default base", r#"scope = "tenant", retry(cap = "100ms")"#, PLAIN),
+    ("cap longer than the default deadline", r#"scope = "tenant", retry(cap = "1m")"#, PLAIN),
+    ("deadline shorter than the default cap", r#"scope = "tenant", retry(deadline = "1s500ms")"#, PLAIN),
+    ("near miss", r#"scope = "tenant", retry(mx = 3, dedline = "30s")"#, PLAIN),
+    ("unknown", r#"scope = "tenant", retry(jitter = true)"#, PLAIN),
+    ("argument twice", r#"scope = "tenant", retry(max = 3, max = 4)"#, PLAIN),
+    ("argument outside of its list", r#"scope = "tenant", max = 3, provider_key = "24h""#, PLAIN),
+    ("malformed", r#"scope = "tenant", retry(max 3, cap = )"#, PLAIN),
+    ("retain shorter than deadline", r#"scope = "tenant", retain = "10s", retry(deadline = "1m")"#, PLAIN),
+    ("retain shorter than the default deadline", r#"scope = "tenant", retain = "10s", retry()"#, PLAIN),
+    ("owned self", r#"scope = "tenant", retry()"#, "async fn act(self, a: u8) -> Result<u8, E> {}"),
+    ("shared self", r#"scope = "tenant", retry()"#, "async fn act(self: Arc<Self>, a: u8) -> Result<u8, E> {}"),
+    ("self behind two", r#"scope = "tenant", retry()"#, "async fn act(self: &Arc<Self>, a: u8) -> Result<u8, E> {}"),
+    ("self for change", r#"scope = "tenant", retry()"#, "async fn act(&mut self, a: u8) -> Result<u8, E> {}"),
+    ("condition", r#"scope = "tenant", retry()"#, "async fn act(#[cfg(unix)] a: u8, b: u8) -> Result<u8, E> {}"),
+    ("sync", r#"scope = "tenant", retry()"#, "fn act(a: u8) -> Result<u8, E> {}"),
+];
+
+const RECOVERIES: &[Case] = &[
+    ("no step", r#"scope = "tenant", recover()"#, PLAIN),
+    ("word without parentheses", r#"scope = "tenant", recover, settles_in = "1m""#, PLAIN),
+    ("step after then", r#"scope = "tenant", recover(then = operator, lookup = find)"#, PLAIN),
+    ("another end", r#"scope = "tenant", recover(lookup = find, then = human)"#, PLAIN),
+    ("end in quotes", r#"scope = "tenant", recover(lookup = find, then = "operator")"#, PLAIN),
+    ("end that is a path", r#"scope = "tenant", recover(lookup = find, then = ops::page)"#, PLAIN),
+    ("near miss of the end", r#"scope = "tenant", recover(lookup = find, then = oprator)"#, PLAIN),
+    ("short key", r#"scope = "tenant", recover(provider_key = "59s")"#, PLAIN),
+    ("key that is no duration", r#"scope = "tenant", recover(provider_key = "1 day")"#, PLAIN),
+    ("near miss", r#"scope = "tenant", recover(lokup = find)"#, PLAIN),
+    ("step twice", r#"scope = "tenant", recover(lookup = find, lookup = search)"#, PLAIN),
+    ("step without a value", r#"scope = "tenant", recover(lookup)"#, PLAIN),
+    ("no path", r#"scope = "tenant", recover(search = |a| find(a))"#, PLAIN),
+    (
+        "lookup beside owned self",
+        r#"scope = "tenant", recover(lookup = Self::find, search = Self::search)"#,
+        "async fn act(self: Arc<Self>, a: u8) -> Result<u8, E> {}",
+    ),
+    (
+        "lookup beside a condition",
+        r#"scope = "tenant", recover(lookup = find)"#,
+        "async fn act(#[cfg(unix)] a: u8, b: u8) -> Result<u8, E> {}",
+    ),
+    (
+        "state that borrows",
+        r#"scope = "tenant", recover(lookup = find)"#,
+        "async fn act(#[idem(state)] a: Bank<'_>, #[idem(state)] b: &Cow<'_, str>, c: u8) -> Result<u8, E> {}",
+    ),
+    (
+        "state under a condition",
+        r#"scope = "tenant", recover(provider_key = "1h")"#,
+        "async fn act(#[cfg(unix)] #[idem(state)] a: Bank, c: u8) -> Result<u8, E> {}",
+    ),
+    ("settles_in without a question", r#"scope = "tenant", settles_in = "2m", recover(provider_key = "1h")"#, PLAIN),
+    ("settles_in that is no duration", r#"scope = "tenant", settles_in = "2", recover(lookup = find)"#, PLAIN),
+    ("reconcile without a question", r#"scope = "tenant", on_unknown = "reconcile""#, PLAIN),
+    ("unknown words", r#"scope = "tenant", on_unknown = "recncile", reference = optional"#, PLAIN),
+    ("reference in quotes", r#"scope = "tenant", reference = "required""#, PLAIN),
+    ("reference as a bare word", r#"scope = "tenant", reference"#, PLAIN),
+    ("flag with text", r#"scope = "tenant", store_arguments = "yes""#, PLAIN),
+];
+
+const RESOURCES: &[Case] = &[
+    ("no value", r#"scope = "tenant", resource = "reservation""#, PLAIN),
+    ("empty", r#"scope = "tenant", resource = """#, PLAIN),
+    ("no text", r#"scope = "tenant", resource = 3, resource"#, PLAIN),
+    ("unclosed brace", r#"scope = "tenant", resource = "order:{order.id""#, PLAIN),
+    ("stray brace", r#"scope = "tenant", resource = "order:}{order.id}""#, PLAIN),
+    ("empty value", r#"scope = "tenant", resource = "order:{}""#, PLAIN),
+    ("alternatives", r#"scope = "tenant", resource = "order:{order.id}|cart:{cents}""#, PLAIN),
+    ("twice", r#"scope = "tenant", resource = "order:{order.id}", resource = "order:{order.id}""#, PLAIN),
+    ("unknown parameter", r#"scope = "tenant", resource = "order:{ordr.id}""#, PLAIN),
+    ("self without self", r#"scope = "tenant", resource = "order:{self.id}""#, PLAIN),
+    (
+        "marked parameters",
+        r#"scope = "tenant", resource = "{a}{b}{c}{d}{e.id}""#,
+        "async fn act(#[idem(content)] a: A, #[idem(volatile)] b: B, #[idem(secret)] c: C, #[idem(state)] d: D, e: &ToolCall, f: F) -> Result<u8, E> {}",
+    ),
+    ("left out path", r#"scope = "tenant", secret = "order.token", resource = "{order.token}""#, PLAIN),
+    (
+        "parameter of the result's name",
+        r#"scope = "tenant", resource = "order:{result.id}""#,
+        "async fn act(result: Order, b: u8) -> Result<u8, E> {}",
+    ),
+    ("path into the result", r#"scope = "tenant", resource = "order:{result..id}""#, PLAIN),
+];
+
 const SEVERAL: &[Case] = &[(
     "nine at once",
     r#"scope = "conversaton", kye = "x", version = "2", key = "tool_cal_id|args(centz)", on_busy = "w", lease = "0s""#,
@@ -201,6 +295,9 @@ fn messages() {
         ("times", TIMES),
         ("function", FUNCTIONS),
         ("parameters", PARAMETERS),
+        ("retry", RETRIES),
+        ("recover", RECOVERIES),
+        ("resource", RESOURCES),
         ("several", SEVERAL),
     ];
     let mut text = String::from("What is said of mistakes, and under which tokens. `IDEM_BLESS=1` writes it anew.\n");
@@ -239,7 +336,7 @@ fn the_item_stands_beside_its_mistakes() {
 
 #[test]
 fn messages_are_well_formed() {
-    let all = [ATTRIBUTE, SCOPES, KEYS, LISTS, TIMES, PARAMETERS];
+    let all = [ATTRIBUTE, SCOPES, KEYS, LISTS, TIMES, PARAMETERS, RETRIES, RECOVERIES, RESOURCES];
     for (_, message) in all.into_iter().flatten().flat_map(|(_, arguments, item)| told(arguments, item)) {
         let (text, help) = message.split_once("\n\nhelp: ").expect("a message has help");
         assert!(!help.contains('\n') && help.contains('`') && !text.contains('\n'), "{message}");
@@ -259,7 +356,12 @@ fn expand_text(arguments: &str, item: &str) -> TokenStream {
 
 /// Every `compile_error!` with the source text it stands under.
 fn told(arguments: &str, item: &str) -> Vec<(String, String)> {
-    let tokens: Vec<TokenTree> = expand_text(arguments, item).into_iter().collect();
+    told_in(expand_text(arguments, item))
+}
+
+/// Every `compile_error!` in these tokens.
+pub(super) fn told_in(tokens: TokenStream) -> Vec<(String, String)> {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut told = Vec::new();
     for window in tokens.windows(3) {
         if let [TokenTree::Ident(name), _, TokenTree::Group(group)] = window

@@ -1,6 +1,8 @@
 //! Tests of the macro on tokens: what it makes of a function, and what it says of mistakes.
 
+mod effect_error;
 mod expansion;
 mod languages;
 mod mistakes;
+mod recovery;
 mod snapshot;

@@ -1,4 +1,4 @@
-//! Scope and key against the parameters: does every path lead somewhere, can the key tell two calls apart?
+//! Scope, key and resources against the parameters: does every path lead somewhere, can the key tell two calls apart?
 //!
 //! It must not know the languages: it gets them read.
 
@@ -12,16 +12,18 @@ use crate::signature::Item;
 
 use super::parameters::{Parameters, Role};
 use super::paths::Found;
+use super::resources;
 
-/// Scope and key, and the values they need beside the arguments.
+/// Scope, key and resources, and the values they need beside the arguments.
 #[derive(Debug)]
 pub(super) struct Identity {
     pub(super) scope: Scope,
     pub(super) key: Vec<KeySource>,
+    pub(super) resources: Vec<Vec<TemplatePart>>,
     pub(super) parts: Vec<Step>,
 }
 
-/// Reads and checks both.
+/// Reads and checks all of it.
 pub(super) fn read(
     attribute: &Attribute,
     item: &Item,
@@ -50,12 +52,14 @@ pub(super) fn read(
     if scope.is_some() && mistakes.count() == before {
         refuse_idle_window(attribute, &sources, mistakes);
     }
+    let resources = resources::read(attribute, &mut parts, mistakes);
     let steps = parts.steps;
     let scope = scope?;
     let paths = scope.paths.into_iter().map(|path| path.text).collect();
     (mistakes.count() == before).then(|| Identity {
         scope: Scope { kind: scope.kind, paths },
         key: sources.into_iter().map(together).collect(),
+        resources,
         parts: steps,
     })
 }
@@ -76,14 +80,14 @@ fn default_key(attribute: &Attribute) -> KeyWords {
     vec![placed(Source::ToolCallId, "tool_call_id"), placed(Source::Args, "args")]
 }
 
-/// The values that scope and key need beside whole arguments, each once.
-struct Parts<'p> {
-    parameters: &'p Parameters,
+/// The values that scope, key and resources need beside whole arguments, each once.
+pub(super) struct Parts<'p> {
+    pub(super) parameters: &'p Parameters,
     steps: Vec<Step>,
 }
 
 impl Parts<'_> {
-    fn need(&mut self, path: &ValuePath, place: &str, braces: bool, mistakes: &mut Mistakes) {
+    pub(super) fn need(&mut self, path: &ValuePath, place: &str, braces: bool, mistakes: &mut Mistakes) {
         if let Some(Found::Below(steps)) = self.parameters.follow(path, place, braces, mistakes)
             && !self.steps.iter().any(|earlier| earlier.value.name == path.text)
         {

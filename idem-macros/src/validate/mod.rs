@@ -2,21 +2,26 @@
 //!
 //! It must not write tokens for the compiler; that is `expand`'s.
 
+mod descriptor;
 mod function;
+mod hooks;
 mod identity;
 mod parameters;
 mod paths;
+mod recovery;
+mod resources;
 mod settings;
 mod steps;
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Expr, Visibility};
+use syn::spanned::Spanned;
+use syn::{Expr, Path, Visibility};
 
 use crate::attribute::Attribute;
 use crate::mistakes::Mistakes;
-use crate::model::{Caller, Place, Sibling, Tool};
-use crate::signature::{Item, TakesSelf};
+use crate::model::{Caller, Place, Receiver, Sibling, Tool};
+use crate::signature::{Item, Me, TakesSelf};
 use crate::types::{self, TakesCall};
 
 use self::parameters::Parameters;
@@ -31,37 +36,46 @@ pub(crate) fn validate(attribute: &Attribute, item: Item, mistakes: &mut Mistake
     let settings = settings::read(attribute, mistakes);
     let place = place(attribute, &item, &parameters, mistakes);
     let check = attribute.path("validate", mistakes);
-    if check.is_some() {
-        refuse_validate(attribute, &item, &parameters, mistakes);
-    }
+    let recovery = recovery::read(attribute, mistakes);
+    hooks::check(attribute, &item, &parameters, mistakes);
     let classify = attribute.path("classify", mistakes);
     let refuse = attribute.path("refuse", mistakes);
     let runtime = runtime(attribute, mistakes);
-    let sibling = sibling(attribute.flag("outcome", mistakes).unwrap_or(true), &item);
+    let wanted = attribute.flag("outcome", mistakes).unwrap_or(true);
 
-    let (function, identity, settings) = (function?, identity?, settings?);
+    let recovery = recovery?;
+    let paths = [&check, &classify, &refuse].into_iter().flatten().chain(recovery.paths());
+    let sibling = sibling(wanted, &item, paths);
+    let descriptor = descriptor::read(&item, &parameters, &recovery, sibling, caller.as_ref(), mistakes);
+    let (function, mut identity, settings) = (function?, identity?, settings?);
     let sig = item.named_signature();
-    let receiver = item.receiver.as_ref().map(|receiver| receiver.token);
     let mut steps = parameters.steps();
-    steps.extend(identity.parts);
+    steps.append(&mut identity.parts);
     Some(Tool {
         runtime,
-        spec: settings.into_spec(&item, identity.scope, identity.key, parameters.described()),
+        spec: settings.into_spec(&item, identity, parameters.described(), recovery),
+        receiver: item.receiver.as_ref().map(Receiver::from),
         attrs: item.attrs,
         vis: item.vis,
         sig,
         shape: function.shape,
         result: function.result,
         caller: caller?,
-        parameters: parameters.into_arguments(),
+        inputs: parameters.into_inputs(),
         steps,
         place,
-        receiver,
         validate: check,
         classify,
         refuse,
         sibling,
+        descriptor,
     })
+}
+
+impl From<&Me> for Receiver {
+    fn from(me: &Me) -> Self {
+        Self { token: me.token, plain: me.plain, span: me.written.span() }
+    }
 }
 
 fn runtime(attribute: &Attribute, mistakes: &mut Mistakes) -> TokenStream {
@@ -93,7 +107,8 @@ fn caller(
         (Some(expression), None) => Some(Caller::Expression(Box::new(expression))),
         (None, Some(parameter)) => {
             let takes = types::takes_call(&parameter.ty).unwrap_or(TakesCall::ByValue);
-            Some(Caller::Parameter { parameter: Box::new(parameter.clone()), takes })
+            let place = parameters.before_call();
+            Some(Caller::Parameter { parameter: Box::new(parameter.clone()), takes, place })
         }
         (None, None) => Some(Caller::Current),
     }
@@ -131,27 +146,14 @@ fn place(attribute: &Attribute, item: &Item, parameters: &Parameters, mistakes: 
     }
 }
 
-fn refuse_validate(attribute: &Attribute, item: &Item, parameters: &Parameters, mistakes: &mut Mistakes) {
-    for parameter in parameters.arguments() {
-        if let Some(cfg) = parameter.cfgs.first() {
-            mistakes.on(
-                cfg,
-                format!("`validate` beside parameter `{}`, which exists under a condition only", parameter.name),
-                "put the `#[cfg]` on two tool functions",
-            );
-        }
-    }
-    if let Some(receiver) = item.receiver.as_ref().filter(|receiver| receiver.takes == TakesSelf::ByValue) {
-        let place = attribute.find("validate").map_or(receiver.token.span, |argument| argument.name.span());
-        mistakes.at(place, "`validate` beside `self` by value, which the body takes", "write `&self`");
-    }
-}
-
 /// A method without visibility may stand in a trait's impl, where a second function would be an error.
-fn sibling(wanted: bool, item: &Item) -> Sibling {
+fn sibling<'p>(wanted: bool, item: &Item, mut paths: impl Iterator<Item = &'p Path>) -> Sibling {
+    // Only an impl block knows `Self`.
+    let names_self = paths.any(|path| path.segments.first().is_some_and(|first| first.ident == "Self"));
     let mentions_self = || {
         let signature = quote::ToTokens::to_token_stream(&item.sig).to_string();
-        signature.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|word| word == "Self")
+        names_self
+            || signature.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|word| word == "Self")
     };
     match (&item.receiver, &item.vis) {
         _ if !wanted => Sibling::None,

@@ -9,7 +9,7 @@ use super::paths::LeftOut;
 use crate::attribute::{Attribute, example};
 use crate::marks::Mark;
 use crate::mistakes::Mistakes;
-use crate::model::{Described, Param};
+use crate::model::{Described, Input, InputRole, Param};
 use crate::path::ValuePath;
 use crate::pattern::{self, Binding};
 use crate::signature::{Item, Me, Parameter};
@@ -83,13 +83,35 @@ impl Parameters {
         self.entries.iter().filter(|entry| entry.role == Role::Call).map(|entry| &entry.parameter)
     }
 
+    /// How many arguments stand before the tool call, with the receiver.
+    pub(super) fn before_call(&self) -> usize {
+        usize::from(self.receiver.is_some()) + self.entries.iter().take_while(|entry| entry.role != Role::Call).count()
+    }
+
     /// All but the tool call, in the order of the signature.
     pub(super) fn arguments(&self) -> impl Iterator<Item = &Parameter> {
         self.entries.iter().filter(|entry| entry.role != Role::Call).map(|entry| &entry.parameter)
     }
 
-    pub(super) fn into_arguments(self) -> Vec<Parameter> {
-        self.entries.into_iter().filter(|entry| entry.role != Role::Call).map(|entry| entry.parameter).collect()
+    /// What is marked as state, in the order of the signature.
+    pub(super) fn state(&self) -> impl Iterator<Item = &Parameter> {
+        self.entries.iter().filter(|entry| entry.input() == Some(InputRole::State)).map(|entry| &entry.parameter)
+    }
+
+    /// What can be stored with a record.
+    pub(super) fn stored(&self) -> impl Iterator<Item = &Parameter> {
+        self.entries.iter().filter(|entry| entry.input() == Some(InputRole::Argument)).map(|entry| &entry.parameter)
+    }
+
+    /// Whether some parameter has such a role.
+    pub(super) fn has(&self, wanted: impl Fn(Role) -> bool) -> bool {
+        self.entries.iter().any(|entry| wanted(entry.role))
+    }
+
+    /// All but the tool call, with what the tool's hooks get of them.
+    pub(super) fn into_inputs(self) -> Vec<Input> {
+        let input = |entry: Entry| entry.input().map(|role| Input { parameter: entry.parameter, role });
+        self.entries.into_iter().filter_map(input).collect()
     }
 
     /// What the static description says of them and of the paths below them that have a mark of their own, sorted by
@@ -109,6 +131,17 @@ impl Parameters {
         let mut params: Vec<Param> = whole.chain(below).collect();
         params.sort_by(|left, right| left.name.encode_utf16().cmp(right.name.encode_utf16()));
         params
+    }
+}
+
+impl Entry {
+    fn input(&self) -> Option<InputRole> {
+        match self.role {
+            Role::Call => None,
+            Role::State if self.parameter.mark.is_some() => Some(InputRole::State),
+            Role::State => Some(InputRole::Context),
+            Role::Effect | Role::Content | Role::Volatile | Role::Secret => Some(InputRole::Argument),
+        }
     }
 }
 

@@ -4,12 +4,14 @@
 
 use syn::{Expr, ExprLit, Lit, Meta};
 
-use crate::attribute::{Attribute, example};
-use crate::duration::{self, Length};
+use crate::attribute::Attribute;
+use crate::duration::Length;
 use crate::mistakes::Mistakes;
-use crate::model::{KeySource, Naming, Param, Scope, Spec};
+use crate::model::{Naming, Param, Recovery, Spec};
 use crate::signature::Item;
 use crate::words::{AFTER_RETENTION, Choice, EFFECTS, ON_BUSY};
+
+use super::identity::Identity;
 
 /// The settings as they go into the description; `None` where the runtime's default holds.
 #[derive(Debug)]
@@ -30,12 +32,12 @@ pub(super) fn read(attribute: &Attribute, mistakes: &mut Mistakes) -> Option<Set
     let before = mistakes.count();
     let settings = Settings {
         name: attribute.wording("name", mistakes),
-        version: attribute.number("version", mistakes).filter(|version| *version != 1),
+        version: attribute.number("version", 1, mistakes).filter(|version| *version != 1),
         effect: unless_default(attribute.choice("effect", EFFECTS, mistakes), EFFECTS),
         counts: attribute.wording("counts", mistakes),
-        window: length(attribute, "window", mistakes),
-        retain: length(attribute, "retain", mistakes),
-        lease: length(attribute, "lease", mistakes),
+        window: attribute.length("window", mistakes),
+        retain: attribute.length("retain", mistakes),
+        lease: attribute.length("lease", mistakes),
         after_retention: unless_default(
             attribute.choice("after_retention", AFTER_RETENTION, mistakes),
             AFTER_RETENTION,
@@ -45,7 +47,7 @@ pub(super) fn read(attribute: &Attribute, mistakes: &mut Mistakes) -> Option<Set
     if let (Some(text), true) = (attribute.find("effect"), settings.effect.is_some_and(|effect| effect.word == "read"))
     {
         mistakes.on(
-            &text.value,
+            text.place(),
             "a tool that only reads needs no guard: it has no effect that could be repeated",
             "remove `#[idempotent(…)]`, or write `effect = \"audited_read\"` when the reading itself counts",
         );
@@ -54,7 +56,7 @@ pub(super) fn read(attribute: &Attribute, mistakes: &mut Mistakes) -> Option<Set
         && window > retain
     {
         mistakes.on(
-            &text.value,
+            text.place(),
             "`window` is longer than `retain`: what is no longer kept cannot be recognised",
             "write a `window` of at most `retain`",
         );
@@ -67,16 +69,9 @@ fn unless_default(choice: Option<Choice>, choices: &[Choice]) -> Option<Choice> 
     choice.filter(|choice| *choice != choices[0])
 }
 
-fn length(attribute: &Attribute, name: &str, mistakes: &mut Mistakes) -> Option<Length> {
-    let text = attribute.text(name, mistakes)?;
-    duration::read(&text)
-        .map_err(|message| mistakes.at(text.span(), message, format!("write `{}`", example(name))))
-        .ok()
-}
-
 impl Settings {
     /// The whole description.
-    pub(super) fn into_spec(self, item: &Item, scope: Scope, key: Vec<KeySource>, params: Vec<Param>) -> Spec {
+    pub(super) fn into_spec(self, item: &Item, identity: Identity, params: Vec<Param>, recovery: Recovery) -> Spec {
         let naming = match (self.name, &item.receiver) {
             (Some(name), _) => Naming::Given(name),
             (None, Some(_)) => Naming::Method,
@@ -89,14 +84,16 @@ impl Settings {
             version: self.version,
             effect: self.effect,
             counts: self.counts,
-            scope,
-            key,
+            scope: identity.scope,
+            key: identity.key,
             params,
             window: self.window,
             retain: self.retain,
             lease: self.lease,
             after_retention: self.after_retention,
             on_busy: self.on_busy,
+            resources: identity.resources,
+            recovery,
         }
     }
 }

@@ -33,10 +33,14 @@ async fn act(call: &ToolCall, id: u8, db: Db) -> Result<u8, E> {
                 __idem_args
             },
         )
-        .checked(
-            ::idem_runtime::__private::policy!(Result < u8, E >),
-            (id, db),
-            |(id, db)| ::idem_runtime::__private::Box::pin(check::order(id, db)),
+        .full(
+            ::idem_runtime::__private::Hooks::new(
+                    ::idem_runtime::__private::policy!(Result < u8, E >),
+                    (id, db),
+                )
+                .validate(|(id, db)| ::idem_runtime::__private::Box::pin(
+                    check::order(id, db),
+                )),
             move |__idem_call, (id, db)| async move {
                 #[allow(
                     unreachable_code,

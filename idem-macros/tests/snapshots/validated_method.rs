@@ -34,12 +34,14 @@ async fn act(&self, id: u8) -> Result<u8, E> {
             },
         )
         .of(::core::any::type_name::<Self>())
-        .checked_in_place(
-            ::idem_runtime::__private::policy!(Result < u8, E >),
-            (self, id),
-            |(__idem_self, id)| ::idem_runtime::__private::Box::pin(
-                Self::check(__idem_self, id),
-            ),
+        .full_in_place(
+            ::idem_runtime::__private::Hooks::new(
+                    ::idem_runtime::__private::policy!(Result < u8, E >),
+                    (self, id),
+                )
+                .validate(|(__idem_self, id)| ::idem_runtime::__private::Box::pin(
+                    Self::check(__idem_self, id),
+                )),
             move |__idem_call, (_, id)| async move {
                 #[allow(
                     unreachable_code,

@@ -1,6 +1,6 @@
 //! One call, identified: everything that is asked of the ledger on its behalf.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{Engine, tool_call::ToolCall};
 use crate::{
@@ -8,14 +8,15 @@ use crate::{
     clock::Timestamp,
     config::DEADLINE_LEFT_MIN,
     id::{OperationId, Principal},
-    identity::{Arguments, Unidentified, identify},
-    ledger::{Answer, Decision, Record, Reserve, decide},
+    identity::{Arguments, Resources, Source, Unidentified, identify},
+    ledger::{Answer, Budget, Decision, Record, Reserve, decide},
     outcome::{Refusal, RefusalKind},
-    tool::ToolSpec,
+    retry::nonce,
+    tool::{OnUnknown, RecoveryStep, ToolSpec},
 };
 
 /// An identified call.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(super) engine: Arc<Engine>,
     pub(super) spec: &'static ToolSpec,
@@ -26,6 +27,8 @@ pub(crate) struct Asked {
     pub(super) bare_id: bool,
     /// A finished operation's answer, from memory.
     pub(super) known: Option<Answer>,
+    /// What the operation changes.
+    pub(super) resources: Resources,
 }
 
 impl Asked {
@@ -49,6 +52,7 @@ impl Asked {
         let context = call.context();
         let identified = identify(spec, &tool, context, &arguments, key).map_err(invalid)?;
         let bare_id = context.tool_call_id.is_some() && !identified.turn_known;
+        let resources = Resources::of_call(spec, &arguments, key).map_err(invalid)?;
         let mut reserve = Reserve {
             tenant: identified.tenant,
             principal: identified.principal,
@@ -62,14 +66,34 @@ impl Asked {
             window: spec.declared_window(),
             after_retention: spec.when_retention_ended(),
             lease: spec.declared_lease().unwrap_or(engine.config.lease),
+            nonce: nonce(),
+            resend: if context.resending { spec.key_window() } else { key_first(spec) },
+            budget: budget(spec),
+            retain: spec.declared_retain().unwrap_or(engine.config.retain),
+            needs_reference: spec.requires_reference(),
+            approval: identified.approval,
+            link: identified.link,
+            resources: Arc::clone(&resources.known),
+            arguments: None,
         };
         // A repeat with the same arguments, found in memory, needs no digest of each: they could only name what differs.
-        let known = known(engine, &reserve);
+        let known = known(engine, spec, &reserve);
         if known.is_none() {
             reserve.parts = arguments.effect_parts(key);
+            reserve.arguments = spec.may_store_arguments().then(|| arguments.to_store());
         }
         reserve.content = arguments.content_parts(key);
-        Ok(Self { engine: Arc::clone(engine), spec, reserve: Arc::new(reserve), deadline, bare_id, known })
+        Ok(Self { engine: Arc::clone(engine), spec, reserve: Arc::new(reserve), deadline, bare_id, known, resources })
+    }
+
+    /// From here on the call may send again under the provider's key, or may not.
+    pub(super) fn resend(&mut self, window: Option<Duration>) {
+        Arc::make_mut(&mut self.reserve).resend = window;
+    }
+
+    /// The next reservation is another one than the last: it does not take that one's grant for its own.
+    pub(super) fn anew(&mut self) {
+        Arc::make_mut(&mut self.reserve).nonce = nonce();
     }
 
     /// The record that retries of this call carry.
@@ -97,8 +121,13 @@ impl Asked {
 
 /// The answer of memory: with these arguments, and while the result is retained. After that only the store knows what was
 /// purged.
-fn known(engine: &Engine, reserve: &Reserve) -> Option<Answer> {
+fn known(engine: &Engine, spec: &ToolSpec, reserve: &Reserve) -> Option<Answer> {
     let now = engine.clock.now();
+    let by_args_alone = reserve.identities.iter().all(|identity| identity.source == Source::Args);
+    if by_args_alone && reserve.resumed.is_none() && !spec.declared_resources().is_empty() {
+        // Another process may have changed what the operation is about: then equal arguments are a new intent.
+        return None;
+    }
     let matches = engine.cache.find(&reserve.identities)?;
     let equal = |record: &Record| record.fingerprint == reserve.fingerprint;
     if !matches.iter().flatten().all(|found| equal(&found.record)) {
@@ -108,6 +137,17 @@ fn known(engine: &Engine, reserve: &Reserve) -> Option<Answer> {
         Decision::Answer(answer) if !answer.retention_ended => Some(answer),
         _ => None,
     }
+}
+
+/// The provider's key window, where sending again is the first thing that the tool declares, and a duplicate's to do.
+fn key_first(spec: &ToolSpec) -> Option<Duration> {
+    let first = matches!(spec.recovery(), [RecoveryStep::ProviderKey(..), ..]);
+    (first && spec.when_unknown() == OnUnknown::Reconcile).then(|| spec.key_window()).flatten()
+}
+
+/// The attempts that the tool allows itself.
+pub(crate) fn budget(spec: &ToolSpec) -> Option<Budget> {
+    spec.declared_retry().map(|retry| Budget { attempts_max: retry.attempts_max, deadline: retry.deadline })
 }
 
 /// Until when a call waits: its own deadline, or the runtime's patience.

@@ -59,7 +59,7 @@ impl Cache {
         let mut matches = Vec::with_capacity(identities.len());
         let mut push = |identity: &Identity, generation: u32| {
             let fits = identity.generation.is_none_or(|wanted| wanted == generation);
-            matches.push(Some(Match { generation, record: Arc::clone(&known.record) }));
+            matches.push(Some(Match { generation, record: Arc::clone(&known.record), reopened: false }));
             fits.then_some(())
         };
         push(first, known.generation)?;

@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     ledger::{Stored, StoredKind},
-    outcome::{ErrorClass, Refusal},
+    outcome::{EffectError, ErrorClass, Refusal},
 };
 
 /// What a tool returns.
@@ -92,7 +92,7 @@ impl<R: IsResult> Policy<R> {
 }
 
 /// An error proves nothing unless its tool says otherwise.
-pub fn unclassified<E>(_: &E) -> ErrorClass {
+fn unclassified<E>(_: &E) -> ErrorClass {
     ErrorClass::Unknown
 }
 
@@ -111,7 +111,8 @@ impl<E> Clone for ErrorCodec<E> {
 
 impl<E> Copy for ErrorCodec<E> {}
 
-/// Finds out how errors of a type can be stored: `(&&&Probe::<E>::new()).codec()`, by method lookup.
+/// Finds out how errors of a type can be stored, `(&&&Probe::<E>::new()).codec()`, and what tells what they prove,
+/// `(&&Probe::<E>::new()).classifier()`: by method lookup.
 #[derive(Debug)]
 pub struct Probe<E>(PhantomData<fn() -> E>);
 
@@ -174,6 +175,30 @@ impl<E> MuteError<E> for Probe<E> {
     }
 }
 
+/// Errors whose type says what they prove.
+pub trait ClassedError<E> {
+    /// What tells it.
+    fn classifier(&self) -> fn(&E) -> ErrorClass;
+}
+
+impl<E: EffectError> ClassedError<E> for &Probe<E> {
+    fn classifier(&self) -> fn(&E) -> ErrorClass {
+        E::effect_class
+    }
+}
+
+/// Every other error: it proves nothing.
+pub trait UnclassedError<E> {
+    /// What tells it.
+    fn classifier(&self) -> fn(&E) -> ErrorClass;
+}
+
+impl<E> UnclassedError<E> for Probe<E> {
+    fn classifier(&self) -> fn(&E) -> ErrorClass {
+        unclassified
+    }
+}
+
 /// An error that is larger as JSON is stored in words.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 
@@ -190,7 +215,7 @@ fn in_words<E: fmt::Display>(error: &E) -> Stored {
 }
 
 /// A result as it is stored, or why it cannot be.
-pub(super) fn write<T: Serialize>(value: &T, bytes_max: usize) -> Result<Stored, String> {
+pub(crate) fn write<T: Serialize>(value: &T, bytes_max: usize) -> Result<Stored, String> {
     match serde_json::to_vec(value) {
         Ok(json) if json.len() <= bytes_max => Ok(Stored { kind: StoredKind::Value, bytes: json.into() }),
         Ok(json) => Err(format!("it has {} bytes as JSON, at most {bytes_max} are stored", json.len())),

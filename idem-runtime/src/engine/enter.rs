@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use super::asked::Asked;
 use crate::{
-    call::AttemptRecord,
-    identity::Source,
+    call::{AttemptRecord, RepeatToken},
+    identity::{About, Source},
     ledger::{
         Answer, Busy, Conflict, ConflictKind, Decision, Find, Grant, Holding, LedgerError, Match, Record, Reserve,
-        Settled, State, Stored, Taken, Tally, decide, reworded,
+        Settled, State, Stored, StoredKind, Taken, Tally, decide, first_call, reworded,
     },
     outcome::{Held, Refusal, RefusalKind, Replay, Told},
     tool::OnBusy,
@@ -21,6 +21,8 @@ pub(crate) enum Entered {
     Run(Box<Holding>),
     /// A finished operation's stored outcome.
     Replay(Box<Answer>),
+    /// Nobody knows how the operation ended, and nobody is finding out.
+    Unknown(Box<Answer>),
     /// There is nothing to run and nothing to give.
     Refused(Refusal),
 }
@@ -93,8 +95,8 @@ impl Asked {
 
     fn judged(&self, matches: &[Option<Match>]) -> Looked {
         match decide(&self.reserve, matches, self.engine.clock.now()) {
-            Decision::Answer(answer) if answer.record.state == State::InProgress => Looked::Taken,
-            Decision::EndLease(_) => Looked::Taken,
+            Decision::Answer(answer) if is_under_way(answer.record.state) => Looked::Taken,
+            Decision::EndLease(_) | Decision::GiveUp(_) | Decision::GrantAgain(_) => Looked::Taken,
             Decision::Answer(answer) => Looked::Known(self.answered(&answer, Kept::NotYet)),
             Decision::Refuse(conflict) => Looked::Known(Entered::Refused(self.refused(conflict))),
             Decision::Create { .. } | Decision::Reopen(_) => Looked::Free,
@@ -106,9 +108,11 @@ impl Asked {
         let matches = self.read().await.map_err(unavailable)?;
         let (operation, generations) = match decide(&self.reserve, &matches, self.engine.clock.now()) {
             Decision::Create { operation, generations } => (operation, generations),
-            Decision::Reopen(answer) | Decision::EndLease(answer) | Decision::Answer(answer) => {
-                (answer.record.operation, answer.generations)
-            }
+            Decision::Reopen(answer)
+            | Decision::EndLease(answer)
+            | Decision::GrantAgain(answer)
+            | Decision::GiveUp(answer)
+            | Decision::Answer(answer) => (answer.record.operation, answer.generations),
             Decision::Refuse(conflict) => return Err(self.refused(conflict)),
         };
         Ok(self.record(operation, &generations))
@@ -132,22 +136,30 @@ impl Asked {
             match taken {
                 Taken::Holding(holding) => return Entered::Run(holding),
                 Taken::Refused(conflict) => return Entered::Refused(self.refused(conflict)),
-                Taken::Found(answer) if answer.record.state == State::InProgress => {
-                    // Another process's attempt: look again, ever less often.
+                Taken::Found(answer) if is_under_way(answer.record.state) => {
+                    // Another process's attempt, or somebody finds out: look again, ever less often.
                     let left = self.deadline.since(self.engine.clock.now());
                     if busy == Busy::Tell || left <= pause {
-                        return Entered::Refused(self.in_progress(&answer.record));
+                        return self.answered(&answer, Kept::NotYet);
                     }
                     if let Some(entered) = self.watch(&mut pause).await {
                         return entered;
                     }
                 }
+                // Its last owner's silence has just been recorded, and the way is free: the next reservation is granted.
+                Taken::Found(answer) if self.is_free(&answer.record) => {}
                 Taken::Found(answer) => {
                     self.engine.reading.found();
                     return self.answered(&answer, Kept::NotYet);
                 }
             }
         }
+    }
+
+    fn is_free(&self, record: &Record) -> bool {
+        let Reserve { resend, lease, .. } = &*self.reserve;
+        let resends = resend.is_some_and(|window| record.may_resend(window, *lease, self.engine.clock.now()));
+        record.state == State::FailedRetryable || record.state == State::OutcomeUnknown && resends
     }
 
     /// Waits for another process's attempt by reading; `None` when the ledger has to be asked again.
@@ -166,14 +178,16 @@ impl Asked {
             };
             let now = self.engine.clock.now();
             match decide(&self.reserve, &matches, now) {
-                Decision::Answer(answer) if answer.record.state == State::InProgress => {}
+                Decision::Answer(answer) if is_under_way(answer.record.state) => {}
                 Decision::Answer(answer) => return Some(self.answered(&answer, Kept::NotYet)),
                 Decision::Refuse(conflict) => {
                     return Some(Entered::Refused(self.refused(conflict)));
                 }
-                Decision::Create { .. } | Decision::Reopen(_) | Decision::EndLease(_) => {
-                    return None;
-                }
+                Decision::Create { .. }
+                | Decision::Reopen(_)
+                | Decision::EndLease(_)
+                | Decision::GrantAgain(_)
+                | Decision::GiveUp(_) => return None,
             }
         }
     }
@@ -215,22 +229,48 @@ impl Asked {
                 Entered::Replay(Box::new(answer.clone()))
             }
             State::InProgress => Entered::Refused(self.in_progress(record)),
-            State::OutcomeUnknown => Entered::Refused(refusal(RefusalKind::Unknown)),
+            State::OutcomeUnknown => Entered::Unknown(Box::new(answer.clone())),
+            State::Reconciling => {
+                let why = "it is being found out right now";
+                Entered::Refused(refusal(RefusalKind::Unknown).because(why))
+            }
+            State::OperatorReview => {
+                let why = "nobody could find out, and a person has to decide";
+                Entered::Refused(refusal(RefusalKind::Unknown).because(why))
+            }
             State::FailedRetryable => Entered::Refused(refusal(RefusalKind::FailedRetryable)),
         }
     }
 
     /// The circumstances of a replay.
-    pub(crate) fn told(&self, record: &Record, by: &'static str, carried: Arc<AttemptRecord>) -> Told {
+    pub(crate) fn told(
+        &self,
+        record: &Record,
+        by: &'static str,
+        repeat: Option<RepeatToken>,
+        carried: Arc<AttemptRecord>,
+    ) -> Told {
         Told {
             operation: record.operation,
             first_at: record.reserved_at,
             attempt: record.attempt,
-            replay: Some(Replay { by, reworded: reworded(record, &self.reserve.content) }),
+            replay: Some(Replay { by, reworded: reworded(record, &self.reserve.content), repeat }),
             reference: record.reference.clone(),
             held: Held::Result,
             record: carried,
         }
+    }
+
+    /// Equal arguments under a new id: what it takes to mean a second effect.
+    pub(crate) fn repeat_token(&self, record: &Record) -> Option<RepeatToken> {
+        let Reserve { tenant, tool, fingerprint, identities, .. } = &*self.reserve;
+        let id = identities.iter().find(|identity| identity.source == Source::ToolCallId)?;
+        if self.reserve.resumed.is_some() || first_call(identities) == record.first_call {
+            // The first call itself once more, or an attempt of this very operation.
+            return None;
+        }
+        let about = About { tenant, tool: &tool.name, fingerprint, key: self.engine.identity_key.as_ref() };
+        Some(about.token(record.operation, &id.digest))
     }
 
     fn refused(&self, conflict: Conflict) -> Refusal {
@@ -289,35 +329,39 @@ impl Asked {
         if !state.is_finished() {
             return;
         }
-        let Reserve { tool, principal, fingerprint, parts, content, .. } = &*self.reserve;
+        let created = Record::created(&self.reserve, grant.operation, grant.row, grant.reserved_at);
         let record = Arc::new(Record {
-            row: grant.row,
-            operation: grant.operation,
-            tool: Arc::clone(tool),
-            principal: principal.clone(),
-            fingerprint: *fingerprint,
-            parts: Arc::clone(parts),
-            content: Arc::clone(content),
             state: *state,
             attempt: grant.attempt,
             fence: grant.fence,
             lease_until: None,
-            renewed_at: None,
-            renewals: 0,
-            reserved_at: grant.reserved_at,
             settled_at: Some(*settled_at),
             retain_until: *retain_until,
             reference,
-            review: false,
             stored,
+            ..created
         });
         self.engine.cache.insert(&self.reserve.identities, &grant.generations, &record);
     }
 }
 
+/// Whether somebody is at it whose end is worth waiting for.
+const fn is_under_way(state: State) -> bool {
+    matches!(state, State::InProgress | State::Reconciling)
+}
+
 /// The ledger did not answer: nothing was run for this call.
 pub(super) fn unavailable(error: LedgerError) -> Refusal {
     Refusal::new(RefusalKind::LedgerUnavailable).because(error)
+}
+
+/// What a caller is told about an operation whose outcome nobody knows.
+pub(super) fn unknown(record: &Record) -> Refusal {
+    let refusal = Refusal::new(RefusalKind::Unknown).of(record.operation).first_at(record.reserved_at);
+    match &record.stored {
+        Some(stored) if stored.kind == StoredKind::Text => refusal.because(words(Some(stored))),
+        _ => refusal,
+    }
 }
 
 /// What a stored failure says, in words.

@@ -1,24 +1,28 @@
 //! What generated code calls: one call of one tool, guarded.
 //!
-//! Generic over the body; everything that is not is in [`enter`](super::enter).
+//! Generic over the body; everything that is not is in [`enter`](super::enter). The short forms run a body at most once;
+//! the full ones have the tool's [`Hooks`] and go on for as long as its retry budget and its recovery chain allow.
 
 use std::{fmt, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    around::{self, Heard},
+    around,
     asked::Asked,
     caller::Caller,
-    codec::{self, IsResult, Policy},
-    enter::{Entered, First, Looked, words},
+    codec::{IsResult, Policy},
+    enter::{Entered, First, Looked, unknown},
+    find_out::{Goes, Next},
+    hooks::{Hooks, Lookups},
+    told::{Ended, deny, refuse, replayed},
     tool_call::{Attempt, ToolCall},
 };
 use crate::{
-    effect::{self, Ended, Ran},
+    effect::{self, Ran},
     identity::Arguments,
-    ledger::{Answer, BoxFuture, End, Ending, Grant, Holding, Record, Settled, State, Stored, StoredKind},
-    outcome::{ErrorClass, Held, Refusal, RefusalKind, Told},
+    ledger::{Answer, Grant, Holding},
+    outcome::{Refusal, RefusalKind},
     tool::ToolSpec,
 };
 
@@ -30,18 +34,19 @@ pub struct Guard {
     arguments: Arguments,
 }
 
-/// A call that was identified and, if there is anything to run, granted.
-enum Way<R: IsResult> {
-    Run(Box<Run>),
-    Told(R),
+/// A call that is identified, with what is known of it before an attempt is asked for.
+struct Identified {
+    call: ToolCall,
+    asked: Asked,
+    entered: Entered,
 }
 
 /// Everything that a granted attempt needs.
-struct Run {
-    asked: Arc<Asked>,
-    holding: Holding,
-    attempt: Attempt,
-    grant: Grant,
+pub(super) struct Run {
+    pub(super) asked: Arc<Asked>,
+    pub(super) holding: Holding,
+    pub(super) attempt: Attempt,
+    pub(super) grant: Grant,
 }
 
 impl Guard {
@@ -64,11 +69,11 @@ impl Guard {
         B: FnOnce(Attempt) -> F,
         F: Future<Output = R> + Send + 'static,
     {
-        match self.way(policy, First::IfItPays, async || Ok(())).await {
-            Way::Told(told) => told,
-            Way::Run(run) => {
+        match self.once(policy).await {
+            Err(told) => told,
+            Ok(run) => {
                 let body = body(run.attempt.clone());
-                run.detached(policy, body).await
+                detached(policy, *run, body).await.told(policy)
             }
         }
     }
@@ -81,273 +86,208 @@ impl Guard {
         B: FnOnce(Attempt) -> F,
         F: Future<Output = R>,
     {
-        match self.way(policy, First::IfItPays, async || Ok(())).await {
-            Way::Told(told) => told,
-            Way::Run(run) => {
+        match self.once(policy).await {
+            Err(told) => told,
+            Ok(run) => {
                 let body = Box::pin(body(run.attempt.clone()));
-                run.in_place(policy, body).await
+                in_place(policy, *run, body).await.told(policy)
             }
         }
     }
 
-    /// As [`detached`](Self::detached), after the tool's own check.
-    pub async fn checked<R, A, V, B, F>(self, policy: Policy<R>, args: A, validate: V, body: B) -> R
+    /// As [`detached`](Self::detached), with all that the tool brings.
+    pub async fn full<R, A, B, F>(self, hooks: Hooks<R, A>, body: B) -> R
     where
         R: IsResult + Send + 'static,
         R::Ok: Serialize + DeserializeOwned,
-        V: for<'a> FnOnce(&'a A) -> BoxFuture<'a, Result<(), R::Err>>,
-        B: FnOnce(Attempt, A) -> F,
+        A: Send + Sync,
+        B: Fn(Attempt, A) -> F,
         F: Future<Output = R> + Send + 'static,
     {
-        match self.way(policy, First::Always, async || validate(&args).await).await {
-            Way::Told(told) => told,
-            Way::Run(run) => {
-                let body = body(run.attempt.clone(), args);
-                run.detached(policy, body).await
-            }
-        }
+        self.on(hooks, body, detached).await
     }
 
-    /// As [`in_place`](Self::in_place), after the tool's own check.
-    pub async fn checked_in_place<R, A, V, B, F>(self, policy: Policy<R>, args: A, validate: V, body: B) -> R
+    /// As [`in_place`](Self::in_place), with all that the tool brings.
+    pub async fn full_in_place<R, A, B, F>(self, hooks: Hooks<R, A>, body: B) -> R
     where
         R: IsResult,
         R::Ok: Serialize + DeserializeOwned,
-        V: for<'a> FnOnce(&'a A) -> BoxFuture<'a, Result<(), R::Err>>,
-        B: FnOnce(Attempt, A) -> F,
+        A: Sync,
+        B: Fn(Attempt, A) -> F,
         F: Future<Output = R>,
     {
-        match self.way(policy, First::Always, async || validate(&args).await).await {
-            Way::Told(told) => told,
-            Way::Run(run) => {
-                let body = Box::pin(body(run.attempt.clone(), args));
-                run.in_place(policy, body).await
-            }
-        }
+        self.on(hooks, |attempt, args| Box::pin(body(attempt, args)), in_place).await
     }
 
-    /// Identity, then the ledger, then the tool's own check, then the reservation.
-    async fn way<R>(self, policy: Policy<R>, first: First, validate: impl AsyncFnOnce() -> Result<(), R::Err>) -> Way<R>
+    /// Identity, then the ledger, then the reservation: for a tool that brings nothing but its body.
+    async fn once<R>(self, policy: Policy<R>) -> Result<Box<Run>, R>
     where
         R: IsResult,
         R::Ok: DeserializeOwned,
     {
+        let Identified { call, asked, entered } = self.identified(policy, First::IfItPays, async || Ok(())).await?;
+        match entered {
+            Entered::Run(holding) => Ok(Box::new(Run::new(Arc::new(asked), *holding, call))),
+            Entered::Replay(answer) => Err(replayed(policy, &asked, &answer)),
+            Entered::Unknown(answer) => Err(refuse(policy, unknown(&answer.record))),
+            Entered::Refused(refusal) => Err(refuse(policy, refusal)),
+        }
+    }
+
+    /// Goes on until there is something to tell.
+    async fn on<R, A, F, G>(
+        self,
+        hooks: Hooks<R, A>,
+        body: impl Fn(Attempt, A) -> F,
+        place: impl Fn(Policy<R>, Run, F) -> G,
+    ) -> R
+    where
+        G: Future<Output = Ended<R>>,
+        R: IsResult,
+        R::Ok: Serialize + DeserializeOwned,
+        A: Sync,
+    {
+        let Hooks { policy, args, validate, again, lookups } = hooks;
+        let first = if validate.is_some() { First::Always } else { First::IfItPays };
+        let check = async || match validate {
+            None => Ok(()),
+            Some(validate) => validate(&args).await,
+        };
+        let identified = match self.identified(policy, first, check).await {
+            Ok(identified) => identified,
+            Err(told) => return told,
+        };
+        let Identified { call, asked, mut entered } = identified;
+        let _under_way = asked.engine.ledger.under_way();
+        let (mut asked, mut args) = (Arc::new(asked), Some(args));
+        // A reconciler that sends again asks by itself afterwards.
+        let asks = lookups.any() && !call.context().resending;
+        let mut may_ask = asks;
+        loop {
+            let holding = match entered {
+                Entered::Run(holding) => holding,
+                Entered::Replay(answer) => return replayed(policy, &asked, &answer),
+                Entered::Refused(refusal) => return refuse(policy, refusal),
+                Entered::Unknown(answer) => match (&args, may_ask) {
+                    (Some(with), true) => {
+                        may_ask = false;
+                        if let Next::Tell(refusal) = Box::pin(found_out(&mut asked, &answer, lookups, with)).await {
+                            return refuse(policy, refusal);
+                        }
+                        entered = Box::pin(asked.enter()).await;
+                        continue;
+                    }
+                    _ => return refuse(policy, unknown(&answer.record)),
+                },
+            };
+            let Some(given) = args.take() else {
+                let why = "the arguments were used up by the attempt before";
+                return refuse(policy, Refusal::new(RefusalKind::FailedRetryable).because(why));
+            };
+            args = again.map(|again| again(&given));
+            let run = Run::new(Arc::clone(&asked), *holding, call.clone());
+            let body = body(run.attempt.clone(), given);
+            let ended = Box::pin(place(policy, run, body)).await;
+            let goes = if args.is_some() { asked.goes(&ended, asks).await } else { Goes::Nowhere };
+            if goes == Goes::Nowhere {
+                return ended.told(policy);
+            }
+            may_ask = asks;
+            Arc::make_mut(&mut asked).next_attempt(goes);
+            entered = Box::pin(asked.enter()).await;
+        }
+    }
+
+    /// Identity, then the ledger, then the tool's own check, then the reservation.
+    async fn identified<R>(
+        self,
+        policy: Policy<R>,
+        first: First,
+        validate: impl AsyncFnOnce() -> Result<(), R::Err>,
+    ) -> Result<Identified, R>
+    where
+        R: IsResult,
+    {
         let Self { spec, of, call, arguments } = self;
         let Some(call) = call else {
             let why = "no call reached the tool: hand it a `ToolCall`, or run it in `idem_runtime::scope`";
-            return Way::Told(refuse(policy, Refusal::new(RefusalKind::Invalid).because(why)));
+            return Err(refuse(policy, Refusal::new(RefusalKind::Invalid).because(why)));
         };
-        let asked = match Asked::new(&call, spec, of, arguments) {
-            Ok(asked) => asked,
-            Err(refusal) => return Way::Told(refuse(policy, refusal)),
-        };
+        let asked = Asked::new(&call, spec, of, arguments).map_err(|refusal| refuse(policy, refusal))?;
         if around::only_prepares() {
             around::tell_prepared(asked.prepared().await);
-            return Way::Told(refuse(policy, Refusal::new(RefusalKind::Invalid).because("the call was only prepared")));
+            return Err(refuse(policy, Refusal::new(RefusalKind::Invalid).because("the call was only prepared")));
         }
         let _under_way = asked.engine.ledger.under_way();
+        asked.linked().await.map_err(|refusal| refuse(policy, refusal))?;
         let entered = match asked.look(first).await {
             Looked::Known(entered) => entered,
             Looked::Free => match around::unheard(validate()).await {
                 Ok(()) => Box::pin(asked.enter()).await,
-                Err(denied) => return Way::Told(deny(policy, denied)),
+                Err(denied) => return Err(deny(policy, denied)),
             },
             // A repeat of what is running is no new effect: it waits unchecked, and is checked only if its turn comes.
             Looked::Taken => match Box::pin(asked.enter()).await {
                 Entered::Run(holding) => match around::unheard(validate()).await {
                     Ok(()) => Entered::Run(holding),
-                    Err(denied) => return Way::Told(deny(policy, denied)),
+                    Err(denied) => return Err(deny(policy, denied)),
                 },
                 answered => answered,
             },
         };
-        match entered {
-            Entered::Refused(refusal) => Way::Told(refuse(policy, refusal)),
-            Entered::Replay(answer) => {
-                let Answer { record, by, generations, .. } = &*answer;
-                let told = || asked.told(record, by.name(), Arc::new(asked.record(record.operation, generations)));
-                Way::Told(replay(policy, spec.contract_version(), record, told))
-            }
-            Entered::Run(holding) => {
-                let grant = holding.grant().clone();
-                let record = Arc::new(asked.record(grant.operation, &grant.generations));
-                let attempt = Attempt::new(call.inside(), record, grant.attempt);
-                Way::Run(Box::new(Run { asked: Arc::new(asked), holding: *holding, attempt, grant }))
-            }
-        }
+        Ok(Identified { call, asked, entered })
     }
+}
+
+/// Finds out what became of an operation, on behalf of a call that came again.
+async fn found_out<R, A>(asked: &mut Arc<Asked>, answer: &Answer, lookups: Lookups<R, A>, with: &A) -> Next
+where
+    R: IsResult,
+    R::Ok: Serialize,
+    A: Sync,
+{
+    let next = asked.find_out(answer, lookups, with).await;
+    if matches!(next, Next::Enter) {
+        // Whatever was declared before the look-ups was tried; what stands behind them may be now.
+        Arc::make_mut(asked).after_asking();
+    }
+    next
 }
 
 impl Run {
-    async fn detached<R, F>(self, policy: Policy<R>, body: F) -> R
-    where
-        R: IsResult + Send + 'static,
-        R::Ok: Serialize + DeserializeOwned,
-        F: Future<Output = R> + Send + 'static,
-    {
-        let Self { asked, holding, attempt, grant } = self;
-        let (end_of, of_task) = (Arc::clone(&asked), attempt.clone());
-        let body = around::body(attempt.clone(), body);
-        let ran = effect::detached(holding, body, move |output| end_of.end(policy, &of_task, output)).await;
-        told(policy, &asked, &attempt, &grant, ran)
-    }
-
-    async fn in_place<R, F>(self, policy: Policy<R>, body: F) -> R
-    where
-        R: IsResult,
-        R::Ok: Serialize + DeserializeOwned,
-        F: Future<Output = R>,
-    {
-        let Self { asked, holding, attempt, grant } = self;
-        let body = around::body(attempt.clone(), body);
-        let ran = effect::in_place(holding, body, |output| asked.end(policy, &attempt, output)).await;
-        told(policy, &asked, &attempt, &grant, ran)
+    fn new(asked: Arc<Asked>, holding: Holding, call: ToolCall) -> Self {
+        let grant = holding.grant().clone();
+        let record = Arc::new(asked.record(grant.operation, &grant.generations));
+        let attempt = Attempt::new(call.inside(), record, grant.attempt);
+        Self { asked, holding, attempt, grant }
     }
 }
 
-impl Asked {
-    /// What the ledger is to record of a body's output.
-    fn end<R>(&self, policy: Policy<R>, attempt: &Attempt, output: &R) -> (End, Held)
-    where
-        R: IsResult,
-        R::Ok: Serialize,
-    {
-        let config = &self.engine.config;
-        let reference = attempt.heard().take();
-        let retain = self.spec.declared_retain().unwrap_or(config.retain);
-        let end = |ending, stored| End { ending, reference, stored: Some(stored), retain };
-        match output.as_result() {
-            Ok(value) => match codec::write(value, config.result_bytes_max) {
-                Ok(stored) => (end(Ending::Ok, stored), Held::Result),
-                Err(why) => {
-                    let stored = Stored { kind: StoredKind::NotHeld, bytes: why.as_bytes().into() };
-                    (end(Ending::Ok, stored), Held::NoResult(why))
-                }
-            },
-            Err(error) => {
-                let ending = match (policy.classify)(error) {
-                    ErrorClass::Retryable => Ending::Retryable,
-                    ErrorClass::Final => Ending::Final,
-                    ErrorClass::Unknown => Ending::Unknown,
-                };
-                (end(ending, (policy.errors.write)(error)), Held::Result)
-            }
-        }
-    }
+/// Runs a body as a task of its own.
+async fn detached<R, F>(policy: Policy<R>, run: Run, body: F) -> Ended<R>
+where
+    R: IsResult + Send + 'static,
+    R::Ok: Serialize + DeserializeOwned,
+    F: Future<Output = R> + Send + 'static,
+{
+    let Run { asked, holding, attempt, grant } = run;
+    let (end_of, of_task) = (Arc::clone(&asked), attempt.clone());
+    let body = around::body(attempt.clone(), body);
+    let ran = effect::detached(holding, body, move |output| end_of.end(policy, &of_task, output)).await;
+    Ended { asked, attempt, grant, ran }
 }
 
-/// The answer to the call that ran the body.
-fn told<R>(policy: Policy<R>, asked: &Asked, attempt: &Attempt, grant: &Grant, ran: Ran<R>) -> R
+/// Runs a body where it was called.
+async fn in_place<R, F>(policy: Policy<R>, run: Run, body: F) -> Ended<R>
 where
     R: IsResult,
-    R::Ok: DeserializeOwned,
+    R::Ok: Serialize + DeserializeOwned,
+    F: Future<Output = R>,
 {
-    let refusal = |kind| Refusal::new(kind).of(grant.operation).first_at(grant.reserved_at);
-    let (output, end) = match ran {
-        Ran::TooLate => {
-            let why = "too much of the lease had passed before the body could start";
-            return refuse(policy, refusal(RefusalKind::FailedRetryable).because(why));
-        }
-        Ran::Lost => {
-            return refuse(policy, refusal(RefusalKind::Unknown).because("the runtime was shut down under the body"));
-        }
-        Ran::Ended { output, end } => (output, end),
-    };
-    if let Ok(settled) = &end.settled {
-        asked.settled(grant, settled, end.stored.clone(), end.reference.clone());
-    }
-    let result = output.into_result();
-    if result.is_err()
-        && let Ok(Settled::Late { record }) = &end.settled
-        && record.state == State::Succeeded
-    {
-        // Meanwhile it was proved that the effect happened: that is the answer, not what this attempt believes.
-        let told = || asked.told(record, "operation", Arc::clone(attempt.record()));
-        return replay(policy, asked.spec.contract_version(), record, told);
-    }
-    match result {
-        Ok(value) => {
-            around::tell(|| Heard::Success(success(attempt, grant, end)));
-            R::from_result(Ok(value))
-        }
-        Err(error) => {
-            around::tell(|| {
-                let kind = match (policy.classify)(&error) {
-                    ErrorClass::Retryable => RefusalKind::FailedRetryable,
-                    ErrorClass::Final => RefusalKind::FailedFinal,
-                    ErrorClass::Unknown => RefusalKind::Unknown,
-                };
-                Heard::Refusal(refusal(kind).because(words(Some(&(policy.errors.write)(&error)))))
-            });
-            R::from_result(Err(error))
-        }
-    }
-}
-
-fn success(attempt: &Attempt, grant: &Grant, end: Ended) -> Told {
-    let held = match end.settled {
-        Ok(Settled::Recorded { .. } | Settled::Late { .. }) => end.held,
-        Ok(Settled::Gone) => Held::NoResult("its record is not there any more".to_owned()),
-        Err(error) => Held::NotYet(error.to_string()),
-    };
-    Told {
-        operation: grant.operation,
-        first_at: grant.reserved_at,
-        attempt: grant.attempt,
-        replay: None,
-        reference: end.reference,
-        held,
-        record: Arc::clone(attempt.record()),
-    }
-}
-
-/// The tool's own check said no; a holding that is dropped for it gives its attempt back.
-fn deny<R: IsResult>(policy: Policy<R>, denied: R::Err) -> R {
-    around::tell(|| {
-        let words = words(Some(&(policy.errors.write)(&denied)));
-        Heard::Refusal(Refusal::new(RefusalKind::Denied).because(words))
-    });
-    R::from_result(Err(denied))
-}
-
-fn refuse<R: IsResult>(policy: Policy<R>, refusal: Refusal) -> R {
-    around::tell(|| Heard::Refusal(refusal.clone()));
-    R::from_result(Err((policy.refuse)(refusal)))
-}
-
-/// A stored outcome, decoded by today's types.
-fn replay<R>(policy: Policy<R>, current: u32, record: &Record, told: impl FnOnce() -> Told) -> R
-where
-    R: IsResult,
-    R::Ok: DeserializeOwned,
-{
-    let refusal = |kind| Refusal::new(kind).of(record.operation).first_at(record.reserved_at);
-    let stored = record.stored.as_ref();
-    if record.state == State::FailedFinal {
-        let known = stored.filter(|stored| stored.kind == StoredKind::Error);
-        let typed = known.and_then(|stored| (policy.errors.read)(&stored.bytes));
-        let refusal = refusal(RefusalKind::FailedFinal).because(words(stored));
-        return match typed {
-            None => refuse(policy, refusal),
-            Some(error) => {
-                around::tell(|| Heard::Refusal(refusal));
-                R::from_result(Err(error))
-            }
-        };
-    }
-    match stored {
-        Some(stored) if stored.kind == StoredKind::Value => match codec::read(stored) {
-            Ok(value) => {
-                around::tell(|| Heard::Success(told()));
-                R::from_result(Ok(value))
-            }
-            Err(error) => {
-                let kind = RefusalKind::ResultUnreadable { recorded: record.tool.version, current };
-                refuse(policy, refusal(kind).because(error).with_raw(Arc::clone(&stored.bytes)))
-            }
-        },
-        other => refuse(policy, refusal(RefusalKind::ResultNotHeld).because(words(other))),
-    }
+    let Run { asked, holding, attempt, grant } = run;
+    let body = around::body(attempt.clone(), body);
+    let ran: Ran<R> = effect::in_place(holding, body, |output| asked.end(policy, &attempt, output)).await;
+    Ended { asked, attempt, grant, ran }
 }
 
 impl fmt::Debug for Guard {

@@ -2,7 +2,8 @@
 //!
 //! Must not know its store. In reading order: the [`tool_call`] and what stands around it ([`around`]), what is
 //! [`asked`] of the ledger, how the call [`enter`]s (run, replay, wait, refuse), the [`guard`] that generated code
-//! calls, and how results and errors are stored ([`codec`]).
+//! calls with a tool's [`hooks`], how a call that came again [`find_out`]s what happened, what callers are [`told`], and
+//! how results and errors are stored ([`codec`]).
 
 mod around;
 mod asked;
@@ -10,7 +11,10 @@ mod cache;
 mod caller;
 mod codec;
 mod enter;
+mod find_out;
 mod guard;
+mod hooks;
+mod told;
 mod tool_call;
 
 use std::{
@@ -20,9 +24,16 @@ use std::{
 
 pub use around::{outcome, prepare, scope};
 pub use caller::{ToolCallSource, current, source};
-pub use codec::{IsResult, MuteError, Policy, Probe, SerdeError, TakesRefusal, TextError, unclassified};
+pub use codec::{
+    ClassedError, IsResult, MuteError, Policy, Probe, SerdeError, TakesRefusal, TextError, UnclassedError,
+};
 pub use guard::Guard;
+pub use hooks::{Again, Hooks, again};
 pub use tool_call::{Attempt, ToolCall};
+
+pub(crate) use asked::budget;
+pub(crate) use find_out::{found, stored_arguments};
+pub(crate) use hooks::{Ask, Asking, Lookups};
 
 use self::cache::{Cache, Reading};
 use crate::{
@@ -31,6 +42,7 @@ use crate::{
     identity::Tool,
     ledger::Ledger,
     outcome::{Refusal, RefusalKind},
+    retry::Jitter,
     secret::IdentityKey,
     tool::ToolSpec,
 };
@@ -43,6 +55,7 @@ pub(crate) struct Engine {
     pub(crate) config: Config,
     pub(crate) identity_key: Option<IdentityKey>,
     pub(crate) single_tenant: Option<Arc<str>>,
+    pub(crate) jitter: Jitter,
     cache: Cache,
     reading: Reading,
     tools: RwLock<HashMap<ToolPlace, Known>>,
@@ -61,15 +74,16 @@ impl Engine {
         config: Config,
         identity_key: Option<IdentityKey>,
         single_tenant: Option<Arc<str>>,
+        jitter: Jitter,
     ) -> Self {
         let cache = Cache::new(config.cache_bytes);
         let (reading, tools) = (Reading::new(), RwLock::default());
-        Self { ledger, clock, config, identity_key, single_tenant, cache, reading, tools }
+        Self { ledger, clock, config, identity_key, single_tenant, jitter, cache, reading, tools }
     }
 
     /// The tool as the ledger knows it. Two descriptions that come to one name would share their operations, so
     /// the second is refused.
-    fn tool(&self, spec: &'static ToolSpec, of: Option<&'static str>) -> Result<Arc<Tool>, Refusal> {
+    pub(crate) fn tool(&self, spec: &'static ToolSpec, of: Option<&'static str>) -> Result<Arc<Tool>, Refusal> {
         let place = (std::ptr::from_ref(spec).addr(), of);
         let known = self.tools.read().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
         let known = known.unwrap_or_else(|| {

@@ -4,7 +4,7 @@ use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
 use super::Engine;
 use crate::{
-    call::{AttemptRecord, CallContext, Turn},
+    call::{AttemptRecord, CallContext, Link, LinkKind, RepeatToken, Turn},
     clock::Timestamp,
     effect::Heard,
     id::OperationId,
@@ -27,6 +27,11 @@ impl ToolCall {
         Self { engine, context: Arc::new(context) }
     }
 
+    /// A call that sends again under the provider's key what `record` stands for.
+    pub(crate) fn resending(engine: Arc<Engine>, record: Arc<AttemptRecord>) -> Self {
+        Self::new(engine).resume(record).with(|context| context.resending = true)
+    }
+
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
@@ -42,6 +47,7 @@ impl ToolCall {
         };
         self.with(|context| {
             context.resumed = None;
+            context.resending = false;
             context.tenant.get_or_insert_with(|| Arc::clone(&record.tenant));
             if let Some(value) = &record.scope_value
                 && context.scope(&record.scope_kind).is_none()
@@ -116,6 +122,33 @@ impl ToolCall {
     #[must_use]
     pub fn operation_id(self, id: impl Into<Arc<str>>) -> Self {
         self.with(|context| context.operation_id = Some(id.into()))
+    }
+
+    /// The id of the approval under which the call is made: kept with the operation's record.
+    #[must_use]
+    pub fn approval(self, id: impl Into<Arc<str>>) -> Self {
+        self.with(|context| context.approval = Some(id.into()))
+    }
+
+    /// The operation whose effect this call takes back. It is an operation of its own, with a key of its own: equal calls
+    /// that compensate the same operation are one. The link shows both ways.
+    #[must_use]
+    pub fn compensates(self, operation: OperationId) -> Self {
+        self.with(|context| context.link = Some(Link { kind: LinkKind::Compensates, to: operation }))
+    }
+
+    /// The operation in whose place this call stands, because the intent has changed: a new operation, linked to the old
+    /// one both ways. Comes from the application, never from the model.
+    #[must_use]
+    pub fn replaces(self, operation: OperationId) -> Self {
+        self.with(|context| context.link = Some(Link { kind: LinkKind::Replaces, to: operation }))
+    }
+
+    /// Means a repeat of what equal arguments led to: the token comes with the replay ([`Replay`](crate::Replay)) that the
+    /// call got without it. Presented again, it leads to the same second operation.
+    #[must_use]
+    pub fn repeat(self, token: RepeatToken) -> Self {
+        self.with(|context| context.repeat = Some(token))
     }
 
     /// How long, from now, the call may wait: for the ledger, and for an earlier call of the same operation. A body that

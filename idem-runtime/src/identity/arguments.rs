@@ -229,6 +229,24 @@ impl Arguments {
         }
     }
 
+    /// The arguments as they may be stored: a JSON object of the effect and content parameters, without whatever is
+    /// marked volatile or secret.
+    pub(crate) fn to_store(&self) -> Arc<[u8]> {
+        let mut json = self.object().to_vec();
+        json.pop();
+        for entry in self.entries().iter().filter(|entry| entry.role == Role::Content && entry.from < entry.to) {
+            if json.len() > 1 {
+                json.push(b',');
+            }
+            json.push(b'"');
+            json.extend_from_slice(entry.name.as_bytes());
+            json.extend_from_slice(b"\":");
+            json.extend_from_slice(self.bytes().get(entry.from..entry.to).unwrap_or_default());
+        }
+        json.push(b'}');
+        json.into()
+    }
+
     /// Eight bytes for each effect parameter, in order: enough to say which one differs, not what it was.
     pub(crate) fn effect_parts(&self, key: Option<&IdentityKey>) -> Arc<[u8]> {
         self.parts(Role::Effect, key)

@@ -3,17 +3,18 @@
 //! Must not know whether the operation exists. One identity for each alternative of the tool's key, the most
 //! stable first; each is a digest over tenant, scope, occurrence, tool, source and the source's value.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use super::{
     arguments::Arguments,
     frame::{Digest, Frame, domain},
     names::{Identity, Scope, Source, Tool},
+    repeat::About,
     sources::{Values, wanted},
     unidentified::Unidentified,
 };
 use crate::{
-    call::{AttemptRecord, CallContext, CarriedIdentity},
+    call::{AttemptRecord, CallContext, CarriedIdentity, Link},
     id::{self, OperationId, Principal, Tenant},
     secret::IdentityKey,
     tool::{ScopeKind, ToolSpec},
@@ -31,6 +32,10 @@ pub(crate) struct Identified {
     pub(crate) resumed: Option<OperationId>,
     /// The call named a turn.
     pub(crate) turn_known: bool,
+    /// The approval under which it is made.
+    pub(crate) approval: Option<Arc<str>>,
+    /// The operation that it compensates or replaces.
+    pub(crate) link: Option<Link>,
 }
 
 /// Derives everything once. `arguments` must be finished.
@@ -48,8 +53,23 @@ pub(crate) fn identify(
     let tenant = Tenant::new(call.tenant.clone().ok_or(Unidentified::NoTenant)?)?;
     let principal = call.principal.clone().map(Principal::new).transpose()?;
     let (frame, scope) = scope(spec, call, arguments, &tenant, key)?;
+    if let Some(token) = call.repeat {
+        let about = About { tenant: &tenant, tool: &tool.name, fingerprint: &fingerprint, key };
+        about.is_of(token).then_some(()).ok_or(Unidentified::ForeignToken)?;
+    }
     let identities = identities(spec, tool, call, arguments, frame, &fingerprint)?;
-    Ok(Identified { tenant, principal, scope, identities, fingerprint, resumed: None, turn_known: call.turn.is_some() })
+    let approval = call.approval.clone().map(|given| id::checked("approval id", given)).transpose()?;
+    Ok(Identified {
+        tenant,
+        principal,
+        scope,
+        identities,
+        fingerprint,
+        resumed: None,
+        turn_known: call.turn.is_some(),
+        approval,
+        link: call.link,
+    })
 }
 
 /// A call that carries a record keeps the record's key, whatever it is called with.
@@ -89,6 +109,8 @@ fn resume(
         fingerprint,
         resumed: Some(record.operation),
         turn_known: true,
+        approval: None,
+        link: None,
     })
 }
 
@@ -134,6 +156,14 @@ fn identities(
         None => None,
         Some(given) => Some(id::checked("occurrence", given.clone())?),
     };
+    // What sets an operation apart from equal ones. Both are the platform's: nothing that a model writes gets here.
+    if let Some(link) = call.link {
+        frame.apart(2, link.kind.name().as_bytes());
+        frame.part(link.to.as_bytes());
+    }
+    if let Some(token) = call.repeat {
+        frame.apart(3, &token.call);
+    }
     frame.optional(occurrence.as_deref().map(str::as_bytes));
     frame.part(tool.name.as_bytes());
     let values = Values { call, arguments, fingerprint, names: [spec.name(), &tool.name] };

@@ -52,6 +52,13 @@ impl Frame {
         }
     }
 
+    /// Adds what sets an operation apart from equal ones in another way than an occurrence's name: `how` is 2 or more, so
+    /// that it reads like no [`optional`](Self::optional) part.
+    pub(crate) fn apart(&mut self, how: u8, bytes: &[u8]) {
+        self.raw(&[how]);
+        self.part(bytes);
+    }
+
     /// Adds a number of fixed width.
     pub(crate) fn number(&mut self, number: u64) {
         self.raw(&number.to_le_bytes());
@@ -78,6 +85,8 @@ pub(crate) mod domain {
     pub(crate) const ARGUMENTS: u8 = 2;
     pub(crate) const PARAMETER: u8 = 3;
     pub(crate) const PROVIDER_KEY: u8 = 4;
+    pub(crate) const RESOURCE: u8 = 5;
+    pub(crate) const REPEAT: u8 = 6;
 }
 
 #[cfg(test)]

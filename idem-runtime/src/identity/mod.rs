@@ -3,8 +3,8 @@
 //! Must not know the ledger: everything here is a function of the tool's declaration, the call and its
 //! arguments. In reading order: [`canonical`](canonical) form of a value, [`arguments`] of a call, digests over
 //! framed parts ([`frame`]), the value of each key source ([`sources`]), the identities and fingerprint of a call
-//! ([`derive`](mod@derive)), what they are called ([`names`]), and the token for a
-//! provider ([`provider_key`]).
+//! ([`derive`](mod@derive)), what they are called ([`names`]), the token for a
+//! provider ([`provider_key`]), the token for a deliberate [`repeat`], and the [`resources`] that an operation changes.
 
 mod arguments;
 mod canonical;
@@ -12,6 +12,8 @@ mod derive;
 mod frame;
 mod names;
 mod provider_key;
+mod repeat;
+mod resources;
 mod sources;
 mod unidentified;
 
@@ -27,3 +29,5 @@ pub use frame::Digest;
 pub(crate) use names::operation_id;
 #[cfg(feature = "sqlite")]
 pub(crate) use names::where_to_look;
+pub(crate) use repeat::About;
+pub(crate) use resources::Resources;

@@ -54,7 +54,8 @@ impl Values<'_> {
                 for part in *parts {
                     match part {
                         TemplatePart::Text(text) => frame.optional(Some(text.as_bytes())),
-                        TemplatePart::Value(path) => {
+                        // A key has no part of a result: the attribute refuses it.
+                        TemplatePart::Value(path) | TemplatePart::Result(path) => {
                             frame.optional(None);
                             frame.part(self.value(path)?);
                         }

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use super::arguments::InvalidArgument;
-use crate::id::InvalidId;
+use crate::id::{InvalidId, OperationId};
 
 /// Why a call has no identity. Nothing was reserved, nothing was run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,18 @@ pub enum Unidentified {
     EmptyPart {
         /// The parameter or path.
         path: &'static str,
+    },
+    /// A part of a resource is missing, empty or blank.
+    NoResource {
+        /// The parameter or path.
+        path: &'static str,
+    },
+    /// The repeat token was made for other arguments, another tool or another tenant.
+    ForeignToken,
+    /// The operation that the call compensates or replaces is not there.
+    NoSuchOperation {
+        /// That operation.
+        operation: OperationId,
     },
     /// A name is blank or too long.
     Id(InvalidId),
@@ -53,6 +65,13 @@ impl fmt::Display for Unidentified {
             Self::NoScope { scope } => write!(f, "the call lacks the scope `{scope}` that its tool declares"),
             Self::NoKey { wanted } => write!(f, "the call has nothing to identify it: the tool wants {wanted}"),
             Self::EmptyPart { path } => write!(f, "`{path}` is missing or empty, and the tool's key needs it"),
+            Self::NoResource { path } => write!(f, "`{path}` is missing or empty, and the tool's resource needs it"),
+            Self::ForeignToken => {
+                f.write_str("the repeat token belongs to another call: other arguments, tool or tenant")
+            }
+            Self::NoSuchOperation { operation } => {
+                write!(f, "the tenant has no operation {operation} to compensate or to replace")
+            }
             Self::Id(error) => error.fmt(f),
             Self::Argument(error) => error.fmt(f),
             Self::TooLarge { bytes, limit } => {

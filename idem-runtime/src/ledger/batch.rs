@@ -12,10 +12,11 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::{
-    command::{Command, PurgeReport, Reply, Reserve, Reserved, Settled},
+    command::{Command, Reply, Reserve, Reserved, Settled},
     error::{Aftermath, LedgerError, StoreError, StoreErrorKind},
     front::{Busy, Taken},
     lease::Holding,
+    record::State,
     running::Running,
     shared::Shared,
     store::Store,
@@ -30,9 +31,14 @@ pub(super) struct Envelope {
 /// Whom a reply goes to.
 pub(super) enum To {
     Nobody,
-    Reserver { reply: oneshot::Sender<Result<Taken, LedgerError>>, asked: Duration, busy: Busy },
+    Reserver {
+        reply: oneshot::Sender<Result<Taken, LedgerError>>,
+        asked: Duration,
+        busy: Busy,
+    },
     Settler(oneshot::Sender<Result<Settled, LedgerError>>),
-    Purger(oneshot::Sender<Result<PurgeReport, LedgerError>>),
+    /// Whoever asks for anything else.
+    Asker(oneshot::Sender<Result<Reply, LedgerError>>),
 }
 
 /// What only one thread at a time may touch: the store, and who of this process is running.
@@ -70,13 +76,25 @@ impl Shared {
                 }
             }
             Err(error) => {
-                commands.into_iter().zip(to).for_each(|(command, to)| fail(core, command, to, &error));
+                for (command, to) in commands.into_iter().zip(to) {
+                    // It may have been carried out. A reservation says so itself when it is sent again: it has a nonce.
+                    match self.again(core, &command, &error) {
+                        Some(reply) => self.answer(core, command, to, reply),
+                        None => fail(core, command, to, &error),
+                    }
+                }
             }
         }
         if !core.owed.is_empty() {
             // Where this is not the ledger's thread, that one has to know.
             self.owes();
         }
+    }
+
+    /// The answer to a reservation whose reply was lost.
+    fn again(&self, core: &mut Core, command: &Command, error: &StoreError) -> Option<Reply> {
+        let lost = matches!(command, Command::Reserve(_)) && error.aftermath() == Aftermath::Unknown;
+        lost.then(|| self.apply(core, std::slice::from_ref(command)).ok()?.pop()).flatten()
     }
 
     fn apply(&self, core: &mut Core, commands: &[Command]) -> Result<Vec<Reply>, StoreError> {
@@ -116,8 +134,8 @@ impl Shared {
                     core.running.lost(row);
                 }
             }
-            (Command::Purge { .. }, To::Purger(reply), Reply::Purged(report)) => {
-                let _ = reply.send(Ok(report));
+            (_, To::Asker(reply), answer) => {
+                let _ = reply.send(Ok(answer));
             }
             // A tally is answered to nobody; any other pair would be a store's mistake, and silence is its answer.
             _ => {}
@@ -137,13 +155,13 @@ impl Shared {
             Reserved::Granted(grant) => {
                 let renew_at = core.running.begin(&grant, reserve.lease, self.clock().now());
                 self.due_at(renew_at);
-                let (tenant, lease) = (reserve.tenant.clone(), reserve.lease);
-                let holding = Holding::new(Arc::clone(self), tenant, grant, asked, lease);
+                let holding = Holding::new(Arc::clone(self), reserve, grant, asked);
                 Taken::Holding(Box::new(holding))
             }
             Reserved::Found(answer) => {
                 let row = answer.record.row;
-                if busy == Busy::Park && core.running.has(row, answer.record.fence) {
+                let running = answer.record.state == State::InProgress && core.running.has(row, answer.record.fence);
+                if busy == Busy::Park && running {
                     let to = To::Reserver { reply, asked, busy };
                     core.running.park(row, Envelope { command: Command::Reserve(reserve), to });
                     return;
@@ -162,7 +180,7 @@ fn fail(core: &mut Core, command: Command, to: To, error: &StoreError) {
     let told = LedgerError::Store(error.clone());
     match to {
         To::Reserver { reply, .. } => drop(reply.send(Err(told))),
-        To::Purger(reply) => drop(reply.send(Err(told))),
+        To::Asker(reply) => drop(reply.send(Err(told))),
         To::Settler(reply) => {
             drop(reply.send(Err(told)));
             core.owed.push(Envelope { command, to: To::Nobody });

@@ -4,7 +4,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::record::{Record, State, Stored};
+use super::{
+    record::{Record, State, Stored},
+    unsettled::{BeginReconcile, Begun, Evidence, Judge, Judged, Resolve, Resolved, Silent, Witnessed},
+};
+pub use crate::call::{Link, LinkKind};
 use crate::{
     clock::Timestamp,
     id::{OperationId, Principal, Tenant},
@@ -23,6 +27,16 @@ pub enum Command {
     Renew(Vec<Hold>),
     /// Write counts and aliases that had been put off.
     Tally(Vec<Tally>),
+    /// Record that owners have fallen silent.
+    EndLeases(Vec<Silent>),
+    /// Start to find out what happened.
+    BeginReconcile(BeginReconcile),
+    /// Record what was found out.
+    Verdict(Box<Judge>),
+    /// Record what a person decided.
+    Resolve(Box<Resolve>),
+    /// Record what somebody outside says.
+    Evidence(Box<Evidence>),
     /// Remove what retention no longer covers.
     Purge {
         /// How many records to look at, at most.
@@ -46,6 +60,16 @@ pub enum Reply {
     },
     /// To a [`Command::Tally`].
     Tallied,
+    /// To a [`Command::EndLeases`]: how many records it moved.
+    LeasesEnded(u64),
+    /// To a [`Command::BeginReconcile`].
+    Begun(Begun),
+    /// To a [`Command::Verdict`].
+    Judged(Judged),
+    /// To a [`Command::Resolve`].
+    Resolved(Resolved),
+    /// To a [`Command::Evidence`].
+    Witnessed(Witnessed),
     /// To a [`Command::Purge`].
     Purged(PurgeReport),
 }
@@ -77,6 +101,42 @@ pub struct Reserve {
     pub after_retention: AfterRetention,
     /// How long the attempt's owner may stay silent.
     pub lease: Duration,
+    /// Tells this call from every other one of the ledger: a reservation whose reply was lost is sent again with the
+    /// same one and gets the same answer. Never 0, never in an attempt record.
+    pub nonce: u64,
+    /// The call may send again, under the same provider key, what may have been sent before, while the provider's window
+    /// is open: it counts from the first reservation and has this length.
+    pub resend: Option<Duration>,
+    /// The attempts that the tool allows itself; without a budget callers decide.
+    pub budget: Option<Budget>,
+    /// How long a finished record answers.
+    pub retain: Duration,
+    /// Success without a provider's reference is not success.
+    pub needs_reference: bool,
+    /// The approval under which the call is made.
+    pub approval: Option<Arc<str>>,
+    /// The operation that this one compensates or replaces.
+    pub link: Option<Link>,
+    /// Digests of the resources that the operation changes, as far as the arguments name them.
+    pub resources: Arc<[Digest]>,
+    /// The arguments as JSON, where the tool allows storing them.
+    pub arguments: Option<Arc<[u8]>>,
+}
+
+/// How many attempts an operation may have, and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Attempts in all.
+    pub attempts_max: u32,
+    /// From the first reservation to the start of the last attempt.
+    pub deadline: Duration,
+}
+
+impl Budget {
+    /// Whether the record may not have another attempt.
+    pub fn is_over(&self, record: &Record, now: Timestamp) -> bool {
+        record.attempt >= self.attempts_max || now >= record.reserved_at.after(self.deadline)
+    }
 }
 
 /// What a reservation led to.
@@ -107,6 +167,8 @@ pub struct Grant {
     pub lease_until: Timestamp,
     /// The generation of each identity, in the order of the reservation.
     pub generations: Vec<u32>,
+    /// An earlier attempt may have had the effect.
+    pub in_doubt: bool,
 }
 
 /// An existing operation, as a call found it.
@@ -193,6 +255,12 @@ pub struct Settle {
     pub stored: Option<Stored>,
     /// How long a finished record answers.
     pub retain: Duration,
+    /// The attempts that the tool allows itself.
+    pub budget: Option<Budget>,
+    /// Digests of the resources that the result names.
+    pub resources: Arc<[Digest]>,
+    /// The tool names resources, or requires a reference, or has a budget: the record has to be looked at.
+    pub looks: bool,
 }
 
 /// The ways an attempt can end.

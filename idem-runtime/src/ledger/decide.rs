@@ -4,7 +4,7 @@
 //! decision out. Readers outside a transaction ask the same function, so a replay served from memory and one
 //! served by the ledger cannot differ.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use super::{
     command::{Alias, Answer, Conflict, ConflictKind, Reserve},
@@ -24,6 +24,8 @@ pub struct Match {
     pub generation: u32,
     /// The operation.
     pub record: Arc<Record>,
+    /// Another operation, first reserved after this one had finished, has succeeded on one of its resources since.
+    pub reopened: bool,
 }
 
 /// What a store has to do.
@@ -36,10 +38,14 @@ pub enum Decision {
         /// The generation of each identity.
         generations: Vec<u32>,
     },
-    /// It is proved that nothing happened: grant the next attempt.
+    /// It is proved that nothing happened, or the provider's key window is open: grant the next attempt.
     Reopen(Answer),
+    /// The call holds the last attempt already, and did not hear of it: grant it again.
+    GrantAgain(Answer),
     /// Its owner has been silent too long: move it to `outcome_unknown`, then answer.
     EndLease(Answer),
+    /// Its retry budget is used up: move it to `failed_final`, then answer.
+    GiveUp(Answer),
     /// Answer.
     Answer(Answer),
     /// Refuse.
@@ -70,11 +76,43 @@ pub fn decide(reserve: &Reserve, matches: &[Option<Match>], now: Timestamp) -> D
     }
     let answer = answer(reserve, matches, &counting, found, by, now);
     match record.state {
+        State::FailedRetryable if reserve.budget.is_some_and(|budget| budget.is_over(record, now)) => {
+            Decision::GiveUp(answer)
+        }
         State::FailedRetryable => Decision::Reopen(answer),
-        State::InProgress if record.lease_ended(now) => Decision::EndLease(answer),
-        State::InProgress | State::Succeeded | State::FailedFinal | State::OutcomeUnknown => Decision::Answer(answer),
+        State::OutcomeUnknown if may_resend(reserve, record, now) => Decision::Reopen(answer),
+        State::InProgress | State::Reconciling if record.lease_ended(now) => Decision::EndLease(answer),
+        State::InProgress if record.nonce == reserve.nonce && record.nonce != 0 => Decision::GrantAgain(answer),
+        State::InProgress
+        | State::Succeeded
+        | State::FailedFinal
+        | State::OutcomeUnknown
+        | State::Reconciling
+        | State::OperatorReview => Decision::Answer(answer),
     }
 }
+
+/// Whether the call may send again what may have been sent before.
+fn may_resend(reserve: &Reserve, record: &Record, now: Timestamp) -> bool {
+    reserve.resend.is_some_and(|window| record.may_resend(window, reserve.lease, now))
+}
+
+impl Record {
+    /// Whether the provider, which remembers keys for a `window` from the first reservation on, still knows the key under
+    /// which something may have been sent: a whole lease before the end, and a margin besides, so that what starts now
+    /// arrives in time.
+    pub(crate) fn may_resend(&self, window: Duration, lease: Duration, now: Timestamp) -> bool {
+        now.after(lease) < self.reserved_at.after(usable(window))
+    }
+}
+
+/// How much of a provider's key window may be used: clocks differ, and nobody knows when exactly it began there.
+pub(crate) fn usable(window: Duration) -> Duration {
+    window.saturating_sub(window / WINDOW_MARGIN)
+}
+
+/// One part in so many of a provider's key window is left unused: half an hour of a day.
+const WINDOW_MARGIN: u32 = 48;
 
 /// The match that decides: the most stable one. Equal arguments give way to an identity that names the call itself and
 /// whose operation has the same arguments: what the arguments lead to by now is a later occurrence.
@@ -117,7 +155,7 @@ fn counts<'a>(
     }
     // Equal arguments under a new id: the same intent only for a while after it finished.
     let outside = |window| record.settled_at.is_some_and(|settled| now >= settled.after(window));
-    if ended || reserve.window.is_some_and(outside) { None } else { Some(found) }
+    if ended || found.reopened || reserve.window.is_some_and(outside) { None } else { Some(found) }
 }
 
 /// Whether an identity other than equal arguments leads to the same record.

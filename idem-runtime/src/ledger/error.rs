@@ -89,6 +89,8 @@ pub enum LedgerError {
     Store(StoreError),
     /// It was closed, or its thread ended.
     Closed,
+    /// Its store answered another question than it was asked.
+    Confused,
 }
 
 impl fmt::Display for LedgerError {
@@ -96,6 +98,7 @@ impl fmt::Display for LedgerError {
         match self {
             Self::Store(error) => error.fmt(f),
             Self::Closed => f.write_str("reach the ledger: it is closed"),
+            Self::Confused => f.write_str("understand the ledger: its store answered another question"),
         }
     }
 }
@@ -104,7 +107,7 @@ impl std::error::Error for LedgerError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Store(error) => Some(error),
-            Self::Closed => None,
+            Self::Closed | Self::Confused => None,
         }
     }
 }

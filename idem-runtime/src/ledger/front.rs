@@ -6,14 +6,13 @@
 use std::{
     sync::Arc,
     thread::{self, JoinHandle},
-    time::Duration,
 };
 
 use tokio::sync::oneshot;
 
 use super::{
     batch::{Envelope, To},
-    command::{Answer, Command, Conflict, PurgeReport, Reserve, Tally},
+    command::{Answer, Command, Conflict, Reply, Reserve, Tally},
     error::{Aftermath, LedgerError, StoreError, StoreErrorKind},
     lease::Holding,
     shared::{Shared, UnderWay},
@@ -78,12 +77,11 @@ impl Ledger {
         taken.await.unwrap_or(Err(LedgerError::Closed))
     }
 
-    /// Removes what retention no longer covers, at most `records_max` records of it.
-    pub(crate) async fn purge(&self, records_max: u32, tombstone: Duration) -> Result<PurgeReport, LedgerError> {
-        let (reply, purged) = oneshot::channel();
-        let command = Command::Purge { records_max, tombstone };
-        self.shared.send(Envelope { command, to: To::Purger(reply) });
-        purged.await.unwrap_or(Err(LedgerError::Closed))
+    /// Sends any other command, and waits for what became of it.
+    pub(crate) async fn ask(&self, command: Command) -> Result<Reply, LedgerError> {
+        let (reply, answer) = oneshot::channel();
+        self.shared.send(Envelope { command, to: To::Asker(reply) });
+        answer.await.unwrap_or(Err(LedgerError::Closed))
     }
 
     /// Counts a replay that brought nothing new.

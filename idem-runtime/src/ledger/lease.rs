@@ -6,21 +6,20 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::{
-    command::{Command, Ending, Grant, Settle, Settled},
+    command::{Command, Ending, Grant, Reserve, Settle, Settled},
     error::LedgerError,
     record::{Stored, StoredKind},
     shared::{Shared, UnderWay},
 };
-use crate::{config::LEASE_START_SHARE, id::Tenant};
+use crate::{config::LEASE_START_SHARE, identity::Digest};
 
 /// A granted attempt in the hands of its owner.
 pub(crate) struct Holding {
     shared: Arc<Shared>,
-    tenant: Tenant,
+    reserve: Arc<Reserve>,
     grant: Grant,
     /// When the grant was asked for, by a clock that counts suspend.
     asked: Duration,
-    lease: Duration,
     stage: Stage,
     /// The call is under way for as long as its attempt is held.
     _under_way: UnderWay,
@@ -38,9 +37,9 @@ enum Stage {
 pub(crate) struct TooLate;
 
 impl Holding {
-    pub(super) fn new(shared: Arc<Shared>, tenant: Tenant, grant: Grant, asked: Duration, lease: Duration) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, reserve: Arc<Reserve>, grant: Grant, asked: Duration) -> Self {
         let under_way = UnderWay::begin(&shared);
-        Self { shared, tenant, grant, asked, lease, stage: Stage::Granted, _under_way: under_way }
+        Self { shared, reserve, grant, asked, stage: Stage::Granted, _under_way: under_way }
     }
 
     pub(crate) fn grant(&self) -> &Grant {
@@ -52,7 +51,7 @@ impl Holding {
     /// Refused when so much of the lease has passed since it was asked for (the process was suspended, say) that
     /// another worker may have taken over: then nothing has happened yet, and nothing must.
     pub(crate) fn start(&mut self) -> Result<(), TooLate> {
-        if self.shared.clock().uptime().saturating_sub(self.asked) > self.lease / LEASE_START_SHARE {
+        if self.shared.clock().uptime().saturating_sub(self.asked) > self.reserve.lease / LEASE_START_SHARE {
             return Err(TooLate);
         }
         self.stage = Stage::Started;
@@ -67,8 +66,10 @@ impl Holding {
     }
 
     fn settlement(&self, end: End) -> Settle {
+        let Reserve { tenant, budget, resources, needs_reference, .. } = &*self.reserve;
+        let unproved = *needs_reference && end.reference.is_none();
         Settle {
-            tenant: self.tenant.clone(),
+            tenant: tenant.clone(),
             row: self.grant.row,
             fence: self.grant.fence,
             attempt: self.grant.attempt,
@@ -76,6 +77,9 @@ impl Holding {
             reference: end.reference,
             stored: end.stored,
             retain: end.retain,
+            budget: *budget,
+            looks: unproved || !resources.is_empty() || !end.resources.is_empty(),
+            resources: end.resources,
         }
     }
 }
@@ -87,13 +91,15 @@ pub(crate) struct End {
     pub(crate) reference: Option<Arc<str>>,
     pub(crate) stored: Option<Stored>,
     pub(crate) retain: Duration,
+    /// Digests of the resources that the result names.
+    pub(crate) resources: Arc<[Digest]>,
 }
 
 impl End {
     /// Nobody stayed to say.
     fn silent(ending: Ending, words: &str) -> Self {
         let stored = Stored { kind: StoredKind::Text, bytes: words.as_bytes().into() };
-        Self { ending, reference: None, stored: Some(stored), retain: Duration::ZERO }
+        Self { ending, reference: None, stored: Some(stored), retain: Duration::ZERO, resources: Arc::default() }
     }
 }
 

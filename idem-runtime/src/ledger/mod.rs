@@ -7,6 +7,7 @@
 
 mod batch;
 mod command;
+pub mod course;
 mod decide;
 mod error;
 mod front;
@@ -17,22 +18,29 @@ mod shared;
 mod store;
 mod tallies;
 mod transition;
+mod unsettled;
+mod view;
 
 pub use command::{
-    Alias, Answer, Command, Conflict, ConflictKind, Ending, Grant, Hold, PurgeReport, Reply, Reserve, Reserved, Settle,
-    Settled, Tally,
+    Alias, Answer, Budget, Command, Conflict, ConflictKind, Ending, Grant, Hold, Link, LinkKind, PurgeReport, Reply,
+    Reserve, Reserved, Settle, Settled, Tally,
 };
 pub use decide::{Decision, Match, decide};
 pub use error::{Aftermath, LedgerError, StoreError, StoreErrorKind};
-pub use record::{Drifted, Record, State, Stored, StoredKind};
+pub use record::{Drifted, Record, State, Stored, StoredKind, first_call};
 pub use store::{BoxFuture, Find, Flow, Reader, Store};
-pub use transition::{Event, Illegal, Moved, transition};
+pub use transition::{Event, Illegal, Moved, Standing, transition};
+pub use unsettled::{
+    BeginReconcile, Begun, Bound, Evidence, Finding, Judge, Judged, Resolution, Resolve, Resolved, Silent, Step,
+    Witnessed,
+};
+pub use view::{Detail, Happened, Listing, Said, Sweep, Swept, Tried};
 
 pub use crate::{
     identity::{Digest, Identity, Scope, Tool},
     tool::AfterRetention,
 };
 
-pub(crate) use decide::{NO_GENERATION, reworded};
+pub(crate) use decide::{NO_GENERATION, reworded, usable};
 pub(crate) use front::{Busy, Ledger, Taken};
 pub(crate) use lease::{End, Holding};

@@ -2,12 +2,13 @@
 //!
 //! Must not know how it is stored or who asks.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use super::{command::Reserve, transition::Standing};
 use crate::{
     clock::Timestamp,
     id::{OperationId, Principal},
-    identity::{Digest, Tool},
+    identity::{Digest, Identity, Source, Tool},
 };
 
 /// Where an operation stands.
@@ -24,12 +25,23 @@ pub enum State {
     FailedFinal,
     /// Whether the effect happened is not known.
     OutcomeUnknown,
+    /// Somebody is finding out.
+    Reconciling,
+    /// Nobody could find out: a person has to decide.
+    OperatorReview,
 }
 
 impl State {
     /// Every state.
-    pub const ALL: [Self; 5] =
-        [Self::InProgress, Self::Succeeded, Self::FailedRetryable, Self::FailedFinal, Self::OutcomeUnknown];
+    pub const ALL: [Self; 7] = [
+        Self::InProgress,
+        Self::Succeeded,
+        Self::FailedRetryable,
+        Self::FailedFinal,
+        Self::OutcomeUnknown,
+        Self::Reconciling,
+        Self::OperatorReview,
+    ];
 
     /// The state's name, as it stands in columns, logs and answers.
     pub const fn name(self) -> &'static str {
@@ -39,6 +51,8 @@ impl State {
             Self::FailedRetryable => "failed_retryable",
             Self::FailedFinal => "failed_final",
             Self::OutcomeUnknown => "outcome_unknown",
+            Self::Reconciling => "reconciling",
+            Self::OperatorReview => "operator_review",
         }
     }
 
@@ -50,6 +64,11 @@ impl State {
     /// Whether retention applies: the outcome is known and stays.
     pub const fn is_finished(self) -> bool {
         matches!(self, Self::Succeeded | Self::FailedFinal)
+    }
+
+    /// Whether nobody knows yet if the effect happened, and no attempt is running.
+    pub const fn is_unsettled(self) -> bool {
+        matches!(self, Self::OutcomeUnknown | Self::Reconciling | Self::OperatorReview)
     }
 }
 
@@ -100,15 +119,22 @@ impl StoredKind {
 
 /// One operation: one record, however many attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about an operation")]
 pub struct Record {
     /// The store's own handle of the record; ascends with time, is never reused.
     pub row: i64,
+    /// Counts the changes of the record: what a person or a reconciler decided on.
+    pub version: u64,
     /// The operation's id.
     pub operation: OperationId,
     /// The tool as it was when the operation was first reserved.
     pub tool: Arc<Tool>,
     /// Who reserved it first.
     pub principal: Option<Principal>,
+    /// The beginning of the digest of the tool call id under which it was first called; 0 where it had none.
+    pub first_call: u64,
+    /// The approval under which it was first called.
+    pub approval: Option<Arc<str>>,
     /// Digest of the effect-bearing arguments; never changes.
     pub fingerprint: Digest,
     /// Eight bytes for each effect parameter.
@@ -117,11 +143,23 @@ pub struct Record {
     pub content: Arc<[u8]>,
     /// Where it stands.
     pub state: State,
+    /// An earlier attempt may have had the effect: that a later one had none proves nothing.
+    pub in_doubt: bool,
+    /// The last attempt proved, late, that it had no effect.
+    pub disproved: bool,
     /// How many attempts were granted.
     pub attempt: u32,
     /// The fencing token of the last attempt.
     pub fence: i64,
-    /// Until when the last attempt's owner may stay silent; set while in progress.
+    /// What the call that holds the last attempt is told apart by; 0 where it does not say.
+    pub nonce: u64,
+    /// The fencing token of the last reconciliation; 0 before the first.
+    pub reconcile_fence: i64,
+    /// How many reconciliations began since the outcome became unknown.
+    pub passes: u32,
+    /// How many of them got an answer that could have told.
+    pub answered: u32,
+    /// Until when the owner of the last attempt, or of the reconciliation, may stay silent; set while there is one.
     pub lease_until: Option<Timestamp>,
     /// When its owner last renewed the lease.
     pub renewed_at: Option<Timestamp>,
@@ -131,8 +169,20 @@ pub struct Record {
     pub reserved_at: Timestamp,
     /// When it came to the state it is in, unless that is `in_progress`.
     pub settled_at: Option<Timestamp>,
+    /// Since when nothing more of its last attempt was heard: from here the tool's `settles_in` counts.
+    pub unknown_at: Option<Timestamp>,
+    /// When a reconciler should ask next.
+    pub next_at: Option<Timestamp>,
+    /// The last fencing token that had been given when it finished; 0 where it changes no resource.
+    pub settled_fence: i64,
+    /// It names resources that it changes.
+    pub has_resources: bool,
+    /// How long it answers with its result once it is finished.
+    pub retain: Duration,
     /// Until when a finished record answers with its result.
     pub retain_until: Option<Timestamp>,
+    /// Success without a provider's reference is not success.
+    pub needs_reference: bool,
     /// The provider's id of the effect.
     pub reference: Option<Arc<str>>,
     /// Evidence contradicts the outcome: somebody should look.
@@ -142,14 +192,61 @@ pub struct Record {
 }
 
 impl Record {
+    /// The record of a new operation whose first attempt is granted at `now`; its handle `row` is the attempt's fencing
+    /// token.
+    pub fn created(reserve: &Reserve, operation: OperationId, row: i64, now: Timestamp) -> Self {
+        Self {
+            row,
+            version: 1,
+            operation,
+            tool: Arc::clone(&reserve.tool),
+            principal: reserve.principal.clone(),
+            first_call: first_call(&reserve.identities),
+            approval: reserve.approval.clone(),
+            fingerprint: reserve.fingerprint,
+            parts: Arc::clone(&reserve.parts),
+            content: Arc::clone(&reserve.content),
+            state: State::InProgress,
+            in_doubt: false,
+            disproved: false,
+            attempt: 1,
+            fence: row,
+            nonce: reserve.nonce,
+            reconcile_fence: 0,
+            passes: 0,
+            answered: 0,
+            lease_until: Some(now.after(reserve.lease)),
+            renewed_at: None,
+            renewals: 0,
+            reserved_at: now,
+            settled_at: None,
+            unknown_at: None,
+            next_at: None,
+            settled_fence: 0,
+            has_resources: !reserve.resources.is_empty(),
+            retain: reserve.retain,
+            retain_until: None,
+            needs_reference: reserve.needs_reference,
+            reference: None,
+            review: false,
+            stored: None,
+        }
+    }
+
     /// Whether a finished record's result may no longer be given.
     pub fn retention_ended(&self, now: Timestamp) -> bool {
         self.state.is_finished() && self.retain_until.is_some_and(|until| now >= until)
     }
 
-    /// Whether an owner has been silent too long.
+    /// Whether the owner of an attempt, or of a reconciliation, has been silent too long.
     pub fn lease_ended(&self, now: Timestamp) -> bool {
-        self.state == State::InProgress && self.lease_until.is_none_or(|until| now >= until)
+        matches!(self.state, State::InProgress | State::Reconciling)
+            && self.lease_until.is_none_or(|until| now >= until)
+    }
+
+    /// What decides where it can go.
+    pub const fn standing(&self) -> Standing {
+        Standing { state: self.state, in_doubt: self.in_doubt }
     }
 
     /// About how many bytes it takes in memory.
@@ -157,6 +254,12 @@ impl Record {
         let held = self.stored.as_ref().map_or(0, |stored| stored.bytes.len());
         size_of::<Self>() + held + self.parts.len() + self.content.len() + 64
     }
+}
+
+/// Tells the tool call ids of one operation apart.
+pub fn first_call(identities: &[Identity]) -> u64 {
+    let id = identities.iter().find(|identity| identity.source == Source::ToolCallId);
+    id.and_then(|id| id.digest.first_chunk()).map_or(0, |beginning| u64::from_be_bytes(*beginning))
 }
 
 /// An operation that was called with other arguments than it has, for review.

@@ -10,6 +10,7 @@ use super::{
     decide::Match,
     error::StoreError,
     record::Drifted,
+    view::{Detail, Listing, Sweep, Swept},
 };
 use crate::{
     clock::Timestamp,
@@ -84,4 +85,18 @@ pub trait Reader: Send + Sync + fmt::Debug + 'static {
 
     /// A tenant's operations that were called with other arguments than they have, newest first.
     fn drifted<'a>(&'a self, tenant: &'a Tenant, records_max: u32) -> BoxFuture<'a, Result<Vec<Drifted>, StoreError>>;
+
+    /// Everything that is kept about a tenant's operation.
+    fn detail<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        operation: OperationId,
+    ) -> BoxFuture<'a, Result<Option<Detail>, StoreError>>;
+
+    /// A tenant's records, in the order of their handles, a page at a time.
+    fn list<'a>(&'a self, tenant: &'a Tenant, listing: &'a Listing) -> BoxFuture<'a, Result<Vec<Record>, StoreError>>;
+
+    /// What needs a reconciler at `now`, of all tenants: attempts and reconciliations whose lease has ended, and unknown
+    /// outcomes that are due.
+    fn sweep<'a>(&'a self, sweep: &'a Sweep, now: Timestamp) -> BoxFuture<'a, Result<Swept, StoreError>>;
 }

@@ -1,7 +1,7 @@
 //! The one pure function that moves a record.
 //!
-//! Must not know time, storage or callers. Every pair of state and event is written out: a pair that nobody
-//! thought of is a compile error here, not a surprise in a ledger.
+//! Must not know time, storage or callers. Every pair that changes something is written out, and what becomes of every
+//! other one is said event by event: an event that nobody thought of is a compile error here, not a surprise in a ledger.
 
 use std::fmt;
 
@@ -13,8 +13,12 @@ use super::record::State;
 pub enum Event {
     /// A caller starts the next attempt.
     Reserve,
+    /// A caller sends again under the same provider key what may have been sent before.
+    Resend,
     /// The attempt that holds the lease succeeded.
     SettleOk,
+    /// It says that it succeeded, and has no reference where the tool requires one.
+    SettleUnproved,
     /// It proved that nothing happened, and that another attempt may.
     SettleRetryable,
     /// It proved that nothing happened, and that no attempt ever will.
@@ -31,13 +35,41 @@ pub enum Event {
     LateNoEffect,
     /// An attempt that no longer holds the lease does not know.
     LateUnknown,
+    /// The retry budget is used up.
+    BudgetOver,
+    /// Somebody starts to find out what happened.
+    Begin,
+    /// The provider says that the effect happened.
+    Applied,
+    /// The provider says that it did not.
+    NotApplied,
+    /// Nobody could tell, and it is worth asking again.
+    Inconclusive,
+    /// Nobody could tell, and there is nobody left to ask but a person.
+    Exhausted,
+    /// Whoever tried to find out fell silent.
+    ReconcileEnded,
+    /// A person says that the effect happened.
+    ResolveOk,
+    /// A person says that nothing happened, and that another attempt may.
+    ResolveRetryable,
+    /// A person says that nothing happened, and that nothing ever will.
+    ResolveFinal,
+    /// Evidence from outside that the effect happened: a webhook, or a person who caused it by hand.
+    EvidenceOk,
+    /// Evidence from outside that it did not.
+    EvidenceAgainst,
+    /// Evidence from outside that says neither.
+    EvidenceUnclear,
 }
 
 impl Event {
     /// Every event.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 25] = [
         Self::Reserve,
+        Self::Resend,
         Self::SettleOk,
+        Self::SettleUnproved,
         Self::SettleRetryable,
         Self::SettleFinal,
         Self::SettleUnknown,
@@ -46,13 +78,28 @@ impl Event {
         Self::LateOk,
         Self::LateNoEffect,
         Self::LateUnknown,
+        Self::BudgetOver,
+        Self::Begin,
+        Self::Applied,
+        Self::NotApplied,
+        Self::Inconclusive,
+        Self::Exhausted,
+        Self::ReconcileEnded,
+        Self::ResolveOk,
+        Self::ResolveRetryable,
+        Self::ResolveFinal,
+        Self::EvidenceOk,
+        Self::EvidenceAgainst,
+        Self::EvidenceUnclear,
     ];
 
     /// The event's name in the history.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reserve => "reserve",
+            Self::Resend => "resend",
             Self::SettleOk => "settle_ok",
+            Self::SettleUnproved => "settle_unproved",
             Self::SettleRetryable => "settle_retryable",
             Self::SettleFinal => "settle_final",
             Self::SettleUnknown => "settle_unknown",
@@ -61,17 +108,60 @@ impl Event {
             Self::LateOk => "late_ok",
             Self::LateNoEffect => "late_no_effect",
             Self::LateUnknown => "late_unknown",
+            Self::BudgetOver => "budget_over",
+            Self::Begin => "begin_reconcile",
+            Self::Applied => "verdict_applied",
+            Self::NotApplied => "verdict_not_applied",
+            Self::Inconclusive => "verdict_inconclusive",
+            Self::Exhausted => "verdict_exhausted",
+            Self::ReconcileEnded => "reconcile_ended",
+            Self::ResolveOk => "resolve_succeeded",
+            Self::ResolveRetryable => "resolve_retryable",
+            Self::ResolveFinal => "resolve_final",
+            Self::EvidenceOk => "evidence_applied",
+            Self::EvidenceAgainst => "evidence_not_applied",
+            Self::EvidenceUnclear => "evidence_inconclusive",
         }
+    }
+
+    /// The event with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.name() == name)
+    }
+}
+
+/// Where an operation stands, as far as it decides where it can go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Standing {
+    /// Its state.
+    pub state: State,
+    /// An earlier attempt may have had the effect: proof about a later one says nothing about the operation.
+    pub in_doubt: bool,
+}
+
+impl Standing {
+    /// In `state`, without doubt.
+    pub const fn sure(state: State) -> Self {
+        Self { state, in_doubt: false }
+    }
+
+    /// Every standing that there is: only what is not known or under way can be in doubt.
+    pub fn all() -> impl Iterator<Item = Self> {
+        State::ALL.into_iter().flat_map(|state| {
+            let doubtful = !state.is_finished() && state != State::FailedRetryable;
+            let sure = Self { state, in_doubt: false };
+            [Some(sure), doubtful.then_some(Self { state, in_doubt: true })].into_iter().flatten()
+        })
     }
 }
 
 /// Where an event leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
-    /// To this state.
-    To(State),
-    /// To this state, and somebody should look: the evidence contradicts what was recorded.
-    ToWithReview(State),
+    /// To this standing.
+    To(Standing),
+    /// To this standing, and somebody should look: the evidence contradicts what was recorded.
+    ToWithReview(Standing),
     /// Nowhere: the event is kept as evidence beside a state that it does not change.
     Kept,
 }
@@ -93,99 +183,99 @@ impl fmt::Display for Illegal {
 
 impl std::error::Error for Illegal {}
 
-/// Where `event` moves an operation that is in `state`.
+/// Where `event` moves an operation that stands at `from`.
 ///
 /// # Errors
 /// [`Illegal`] for a pair that cannot occur.
+pub const fn transition(from: Standing, event: Event) -> Result<Moved, Illegal> {
+    use Event as E;
+    if let Some(moved) = drawn(from, event) {
+        return Ok(moved);
+    }
+    match event {
+        // What comes late, or from outside, is kept beside a state that it does not change.
+        E::LateOk | E::LateNoEffect | E::LateUnknown | E::EvidenceOk | E::EvidenceAgainst | E::EvidenceUnclear => {
+            Ok(Moved::Kept)
+        }
+        // Everything else is said by somebody who holds the operation in a state that it is not in.
+        E::Reserve
+        | E::Resend
+        | E::SettleOk
+        | E::SettleUnproved
+        | E::SettleRetryable
+        | E::SettleFinal
+        | E::SettleUnknown
+        | E::NotStarted
+        | E::LeaseEnded
+        | E::BudgetOver
+        | E::Begin
+        | E::Applied
+        | E::NotApplied
+        | E::Inconclusive
+        | E::Exhausted
+        | E::ReconcileEnded
+        | E::ResolveOk
+        | E::ResolveRetryable
+        | E::ResolveFinal => Err(Illegal { state: from.state, event }),
+    }
+}
+
+/// The drawn table: every pair that changes something.
 #[expect(clippy::match_same_arms, reason = "one line of the drawn table an arm")]
-pub const fn transition(state: State, event: Event) -> Result<Moved, Illegal> {
+const fn drawn(from: Standing, event: Event) -> Option<Moved> {
     use Event as E;
     use State as S;
-    let moved = match (state, event) {
-        // The attempt that holds the lease speaks.
-        (S::InProgress, E::SettleOk) => Moved::To(S::Succeeded),
-        (S::InProgress, E::SettleRetryable | E::NotStarted) => Moved::To(S::FailedRetryable),
-        (S::InProgress, E::SettleFinal) => Moved::To(S::FailedFinal),
-        (S::InProgress, E::SettleUnknown | E::LeaseEnded) => Moved::To(S::OutcomeUnknown),
+    let moved = match (from.state, event) {
+        // The attempt that holds the lease speaks. A no-effect ending proves only its own attempt: doubt survives it.
+        (S::InProgress, E::SettleOk) => to(S::Succeeded),
+        (S::InProgress, E::SettleRetryable | E::NotStarted) if !from.in_doubt => to(S::FailedRetryable),
+        (S::InProgress, E::SettleFinal) if !from.in_doubt => to(S::FailedFinal),
+        (S::InProgress, E::SettleRetryable | E::NotStarted | E::SettleFinal) => from.goes(S::OutcomeUnknown),
+        (S::InProgress, E::SettleUnproved | E::SettleUnknown | E::LeaseEnded) => from.goes(S::OutcomeUnknown),
 
-        // The next attempt starts only from proof that the last one did nothing.
-        (S::FailedRetryable, E::Reserve) => Moved::To(S::InProgress),
+        // The next attempt starts from proof that the last one did nothing, or under the same provider key.
+        (S::FailedRetryable, E::Reserve) => to(S::InProgress),
+        (S::FailedRetryable, E::BudgetOver) => to(S::FailedFinal),
+        (S::OutcomeUnknown, E::Resend) => Moved::To(Standing { state: S::InProgress, in_doubt: true }),
 
-        // Late success settles whatever is not yet success; where the opposite was recorded, somebody should look.
-        (S::InProgress | S::OutcomeUnknown, E::LateOk) => Moved::To(S::Succeeded),
-        (S::FailedRetryable | S::FailedFinal, E::LateOk) => Moved::ToWithReview(S::Succeeded),
-        (S::Succeeded, E::LateOk) => Moved::Kept,
+        // Somebody finds out, or a person decides.
+        (S::OutcomeUnknown | S::OperatorReview, E::Begin) => from.goes(S::Reconciling),
+        (S::Reconciling, E::Applied) => to(S::Succeeded),
+        (S::Reconciling, E::NotApplied) => to(S::FailedRetryable),
+        (S::Reconciling, E::Inconclusive | E::ReconcileEnded) => from.goes(S::OutcomeUnknown),
+        (S::Reconciling, E::Exhausted) => from.goes(S::OperatorReview),
+        (S::OutcomeUnknown | S::OperatorReview, E::ResolveOk) => to(S::Succeeded),
+        (S::OutcomeUnknown | S::OperatorReview, E::ResolveRetryable) => to(S::FailedRetryable),
+        (S::OutcomeUnknown | S::OperatorReview, E::ResolveFinal) => to(S::FailedFinal),
 
-        // Late proof of no effect counts only while the outcome is unknown; success never regresses.
-        (S::OutcomeUnknown, E::LateNoEffect) => Moved::To(S::FailedRetryable),
-        (S::Succeeded, E::LateNoEffect) => Moved::ToWithReview(S::Succeeded),
-        (S::InProgress | S::FailedRetryable | S::FailedFinal, E::LateNoEffect) => Moved::Kept,
-
-        // Not knowing says nothing.
-        (S::InProgress | S::Succeeded | S::FailedRetryable | S::FailedFinal | S::OutcomeUnknown, E::LateUnknown) => {
-            Moved::Kept
+        // Success settles whatever is not yet success; where the opposite was recorded, somebody should look.
+        (S::InProgress | S::OutcomeUnknown | S::Reconciling | S::OperatorReview, E::LateOk | E::EvidenceOk) => {
+            to(S::Succeeded)
         }
+        (S::FailedRetryable | S::FailedFinal, E::LateOk | E::EvidenceOk) => review(S::Succeeded),
 
-        // What only the holder of a lease can say cannot be said without one.
-        (
-            S::Succeeded | S::FailedRetryable | S::FailedFinal | S::OutcomeUnknown,
-            E::SettleOk | E::SettleRetryable | E::SettleFinal | E::SettleUnknown | E::NotStarted | E::LeaseEnded,
-        )
-        | (S::InProgress | S::Succeeded | S::FailedFinal | S::OutcomeUnknown, E::Reserve) => {
-            return Err(Illegal { state, event });
-        }
+        // Late proof of no effect counts only while the outcome is unknown and not in doubt; success never regresses.
+        (S::OutcomeUnknown, E::LateNoEffect) if !from.in_doubt => to(S::FailedRetryable),
+        (S::Succeeded, E::LateNoEffect | E::EvidenceAgainst) => review(S::Succeeded),
+        _ => return None,
     };
-    Ok(moved)
+    Some(moved)
+}
+
+const fn review(state: State) -> Moved {
+    Moved::ToWithReview(Standing::sure(state))
+}
+
+const fn to(state: State) -> Moved {
+    Moved::To(Standing::sure(state))
+}
+
+impl Standing {
+    /// To `state`, and what is in doubt stays so.
+    const fn goes(self, state: State) -> Moved {
+        Moved::To(Self { state, in_doubt: self.in_doubt })
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The table of the design, a line a pair that may occur; every other pair is illegal.
-    const TABLE: &[(State, Event, Moved)] = &[
-        (State::InProgress, Event::SettleOk, Moved::To(State::Succeeded)),
-        (State::InProgress, Event::SettleRetryable, Moved::To(State::FailedRetryable)),
-        (State::InProgress, Event::SettleFinal, Moved::To(State::FailedFinal)),
-        (State::InProgress, Event::SettleUnknown, Moved::To(State::OutcomeUnknown)),
-        (State::InProgress, Event::NotStarted, Moved::To(State::FailedRetryable)),
-        (State::InProgress, Event::LeaseEnded, Moved::To(State::OutcomeUnknown)),
-        (State::InProgress, Event::LateOk, Moved::To(State::Succeeded)),
-        (State::InProgress, Event::LateNoEffect, Moved::Kept),
-        (State::Succeeded, Event::LateOk, Moved::Kept),
-        (State::Succeeded, Event::LateNoEffect, Moved::ToWithReview(State::Succeeded)),
-        (State::FailedRetryable, Event::Reserve, Moved::To(State::InProgress)),
-        (State::FailedRetryable, Event::LateOk, Moved::ToWithReview(State::Succeeded)),
-        (State::FailedRetryable, Event::LateNoEffect, Moved::Kept),
-        (State::FailedFinal, Event::LateOk, Moved::ToWithReview(State::Succeeded)),
-        (State::FailedFinal, Event::LateNoEffect, Moved::Kept),
-        (State::InProgress, Event::LateUnknown, Moved::Kept),
-        (State::Succeeded, Event::LateUnknown, Moved::Kept),
-        (State::FailedRetryable, Event::LateUnknown, Moved::Kept),
-        (State::FailedFinal, Event::LateUnknown, Moved::Kept),
-        (State::OutcomeUnknown, Event::LateUnknown, Moved::Kept),
-        (State::OutcomeUnknown, Event::LateOk, Moved::To(State::Succeeded)),
-        (State::OutcomeUnknown, Event::LateNoEffect, Moved::To(State::FailedRetryable)),
-    ];
-
-    #[test]
-    fn every_pair_of_state_and_event_is_as_drawn() {
-        for state in State::ALL {
-            for event in Event::ALL {
-                let drawn = TABLE.iter().find(|(from, on, _)| (*from, *on) == (state, event));
-                let expected = drawn.map(|(_, _, to)| *to).ok_or(Illegal { state, event });
-                assert_eq!(transition(state, event), expected, "{state:?} on {event:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn success_never_regresses_and_silence_never_frees() {
-        for event in Event::ALL {
-            if let Ok(Moved::To(to) | Moved::ToWithReview(to)) = transition(State::Succeeded, event) {
-                assert_eq!(to, State::Succeeded);
-            }
-        }
-        assert_eq!(transition(State::InProgress, Event::LeaseEnded), Ok(Moved::To(State::OutcomeUnknown)));
-    }
-}
+mod tests;

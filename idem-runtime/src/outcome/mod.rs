@@ -3,6 +3,8 @@
 //! Must not know how an outcome came about. Every answer says what is true now and what may be done next; none is
 //! an error that invites another call.
 
+mod class;
+pub mod http;
 mod refusal;
 
 use std::sync::Arc;
@@ -10,9 +12,14 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+pub use class::{EffectError, ErrorClass};
 pub use refusal::{Refusal, RefusalKind};
 
-use crate::{call::AttemptRecord, clock::Timestamp, id::OperationId};
+use crate::{
+    call::{AttemptRecord, RepeatToken},
+    clock::Timestamp,
+    id::OperationId,
+};
 
 /// What became of a call.
 #[derive(Debug, Clone)]
@@ -60,6 +67,9 @@ pub struct Replay {
     pub by: &'static str,
     /// Content parameters that this call words differently; names, never values.
     pub reworded: Vec<String>,
+    /// Set where equal arguments came under a new id: what a platform that means a second effect presents with the call
+    /// ([`ToolCall::repeat`](crate::ToolCall::repeat)). Not in what the model reads.
+    pub repeat: Option<RepeatToken>,
 }
 
 /// What the ledger holds of a success.
@@ -164,15 +174,4 @@ impl<T: Serialize> Outcome<T> {
             }
         }
     }
-}
-
-/// What an error of the tool says about the effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorClass {
-    /// It proves that nothing happened; another attempt may.
-    Retryable,
-    /// It proves that nothing happened, and no attempt will succeed.
-    Final,
-    /// It proves nothing. What an error is unless `classify` says otherwise.
-    Unknown,
 }

@@ -12,18 +12,34 @@
 //! # }
 //! ```
 
+mod asks;
 mod batch;
+mod budget;
 mod calls;
+mod detail;
 mod dice;
+mod doubt;
+mod evidence;
+mod findings;
 mod identity;
 mod late;
 mod lease;
+mod links;
+mod listing;
 mod model;
+mod nonce;
+mod operator;
 mod purge;
+mod references;
+mod resources;
 mod resume;
 mod retention;
+mod stand;
 mod subject;
+mod sweep;
 mod tenant;
+mod tour;
+mod unknown;
 
 use std::fmt;
 
@@ -78,6 +94,7 @@ pub const CHECKS: &[Check] = checks! {
     "an identity that came with a reopening leads to the operation" => identity::alias_of_a_reopening,
     "another tenant sees nothing" => tenant::sees_nothing,
     "another tenant's tally changes nothing" => tenant::tallies_nothing,
+    "another tenant finds out nothing" => tenant::finds_out_nothing,
     "a record of an attempt finds its own generation" => resume::exact_generation,
     "a record made before the first dispatch is reserved as it says" => resume::prepared,
     "a record of an attempt runs nothing after retention" => resume::after_retention,
@@ -108,6 +125,74 @@ pub const CHECKS: &[Check] = checks! {
     "a tallied alias leads to its operation unless it leads elsewhere" => batch::aliases,
     "a reader sees what is committed" => batch::reader,
     "a reader sees no half of a batch" => batch::halves,
+    "one of two who find out begins, and no caller runs meanwhile" => unknown::begins,
+    "finding out begins where the outcome is unknown" => unknown::begins_only_there,
+    "what was found to have happened succeeds" => unknown::found_applied,
+    "what was found not to have happened may be tried again" => unknown::found_not_applied,
+    "what nobody could tell is asked about again, and not too soon" => unknown::found_nothing,
+    "a person is asked when answers or passes run out, unless callers can go on" => unknown::exhausted,
+    "who finds out and falls silent is counted" => unknown::falls_silent,
+    "a stale verdict is evidence" => unknown::stale_verdicts,
+    "attempts are heard while somebody finds out" => unknown::late_words,
+    "the steps of finding out are kept" => unknown::steps,
+    "tokens of attempts and of finding out are one ascending row, also after a purge" => unknown::tokens,
+    "what may have been sent is sent again within the key's window" => doubt::sends_again,
+    "the key's usable window ends at its instant" => doubt::window_ends,
+    "in doubt, no effect of a later attempt proves nothing" => doubt::no_effect_proves_nothing,
+    "in doubt, late proof is kept" => doubt::late_proof_is_kept,
+    "a verdict, a person and success end doubt" => doubt::who_clears_it,
+    "sending again does not begin the passes anew" => doubt::passes_go_on,
+    "evidence of success before the record makes the reservation a replay" => evidence::before_the_record,
+    "other evidence before the record leaves the reservation as it is" => evidence::before_and_not_proof,
+    "evidence and reservations of one batch keep their order" => evidence::in_the_same_batch,
+    "each event is weighed once" => evidence::once,
+    "evidence of success settles every state, and raises a review after a failure" => evidence::success,
+    "evidence of the opposite raises a review of success and moves nothing" => evidence::contradiction,
+    "without the required reference evidence proves nothing" => evidence::without_a_reference,
+    "proof kept while somebody found out counts once nobody does" => evidence::kept_proof,
+    "evidence is forgotten with its record" => evidence::forgotten,
+    "a person decides what is unknown" => operator::decides,
+    "a person decides nothing else" => operator::decides_only_there,
+    "of two decisions on one version the first stands, and the loser is told" => operator::one_of_two,
+    "a decision counts on the version that was seen" => operator::on_what_was_seen,
+    "a person names the reference where one is required" => operator::needs_a_reference,
+    "another tenant's person decides nothing" => operator::other_tenants,
+    "who decided, and why, is kept" => operator::is_named,
+    "attempts end with the budget, and the last error is kept" => budget::attempts,
+    "a caller's budget ends attempts, none leaves it to callers" => budget::attempts_of_a_caller,
+    "the budget's deadline ends attempts at its instant" => budget::deadline,
+    "every proof of no effect finds the budget" => budget::of_other_proofs,
+    "success without the required reference is unknown" => references::required,
+    "a reference that comes later settles it, with the result that was held" => references::comes_later,
+    "a verdict without the required reference could not tell" => references::of_verdicts,
+    "after another success on its resource equal arguments are a new operation" => resources::book_cancel_book,
+    "what is on other resources, failed, or began before does not reopen" => resources::others_do_not_reopen,
+    "what is unsettled is not reopened, and does not reopen" => resources::unsettled_is_not_reopened,
+    "resources count that a result names, and successes however they are told" => resources::named_by_the_result,
+    "resources outlive a purge as long as an operation names them" => resources::purged_in_between,
+    "links are shown both ways" => links::both_ways,
+    "links are one tenant's" => links::of_one_tenant,
+    "links go with a purge" => links::go_with_a_purge,
+    "a reservation that is sent again gets the same attempt" => nonce::same_attempt,
+    "the same attempt is the last one's caller's" => nonce::of_the_last_attempt,
+    "an attempt is not given again after its lease" => nonce::not_after_its_lease,
+    "records are listed by state" => listing::by_state,
+    "records in review are listed" => listing::in_review,
+    "records are listed by how long they have been where they are" => listing::before,
+    "pages have no gaps and no doubles" => listing::pages,
+    "a first walk finds all that has fallen silent or is due" => sweep::from_the_start,
+    "what is unknown is found when it is due" => sweep::unknown_when_due,
+    "walks find the named tools' operations only" => sweep::only_named_tools,
+    "walks find all tenants' operations" => sweep::all_tenants,
+    "later walks find what is new, and what fell silent since" => sweep::later_walks,
+    "a walk finds what was sent again since the last one" => sweep::sent_again,
+    "small walks come to the end" => sweep::in_small_walks,
+    "attempts and history are told in order" => detail::history,
+    "a first attempt that succeeded is told by its record" => detail::first_attempt,
+    "identities, scope and arguments are told to their tenant" => detail::whose,
+    "what is kept of an operation goes in two steps" => detail::until_purged,
+    "every legal move is made as `transition` says" => tour::every_move,
+    "no move changes the fingerprint" => tour::fingerprints,
     "random commands end as `transition` says" => model::random,
 };
 

@@ -10,6 +10,7 @@ mod identity;
 mod marks;
 mod methods;
 mod parameters;
+mod recovery;
 mod settings;
 
 use std::fmt::Debug;

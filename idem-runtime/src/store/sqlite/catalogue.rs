@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, Result};
 use rustc_hash::FxHashMap;
 
+use super::failure::misread;
 use crate::{id::Tenant, identity::Digest, ledger::Scope, ledger::Tool};
 
 /// How many scopes are remembered; then all are forgotten and asked for again.
@@ -16,6 +17,7 @@ const SCOPES_MAX: usize = 100_000;
 #[derive(Debug, Default)]
 pub(super) struct Catalogue {
     tenants: FxHashMap<Tenant, i64>,
+    tenant_names: FxHashMap<i64, Tenant>,
     scopes: FxHashMap<(i64, Digest), i64>,
     tools: FxHashMap<Arc<Tool>, i64>,
     by_number: FxHashMap<i64, Arc<Tool>>,
@@ -54,6 +56,31 @@ impl Catalogue {
         Ok(number)
     }
 
+    /// The tenant's number, a new one if need be.
+    pub(super) fn intern_tenant(&mut self, db: &Connection, tenant: &Tenant) -> Result<i64> {
+        if let Some(number) = self.tenant(db, tenant)? {
+            return Ok(number);
+        }
+        self.fresh = true;
+        db.prepare_cached("insert into idem_tenants (name) values (?1)")?.execute([tenant.as_str()])?;
+        let number = db.last_insert_rowid();
+        self.tenants.insert(tenant.clone(), number);
+        Ok(number)
+    }
+
+    /// The tenant with this number.
+    pub(super) fn tenant_named(&mut self, db: &Connection, number: i64) -> Result<Tenant> {
+        if let Some(tenant) = self.tenant_names.get(&number) {
+            return Ok(tenant.clone());
+        }
+        let name: String = db
+            .prepare_cached("select name from idem_tenants where tenant = ?1")?
+            .query_row([number], |row| row.get(0))?;
+        let tenant = Tenant::new(name).map_err(|_| misread(0, "a tenant's name is blank"))?;
+        self.tenant_names.insert(number, tenant.clone());
+        Ok(tenant)
+    }
+
     /// The numbers of tenant and scope, if they have any.
     pub(super) fn scope(&mut self, db: &Connection, tenant: &Tenant, digest: &Digest) -> Result<Option<(i64, i64)>> {
         let Some(tenant) = self.tenant(db, tenant)? else {
@@ -78,13 +105,7 @@ impl Catalogue {
             return Ok(known);
         }
         self.fresh = true;
-        let tenant_number = if let Some(number) = self.tenant(db, tenant)? {
-            number
-        } else {
-            db.prepare_cached("insert into idem_tenants (name) values (?1)")?.execute([tenant.as_str()])?;
-            db.last_insert_rowid()
-        };
-        self.tenants.insert(tenant.clone(), tenant_number);
+        let tenant_number = self.intern_tenant(db, tenant)?;
         db.prepare_cached("insert into idem_scopes (tenant, digest, kind, value) values (?1, ?2, ?3, ?4)")?
             .execute((tenant_number, &scope.digest, scope.kind.as_ref(), scope.value.as_deref()))?;
         let number = db.last_insert_rowid();

@@ -1,8 +1,8 @@
 //! SQLite's errors in the ledger's words.
 
-use rusqlite::{Error, ErrorCode};
+use rusqlite::{Error, ErrorCode, types::Type};
 
-use crate::ledger::{Aftermath, StoreError, StoreErrorKind};
+use crate::ledger::{Aftermath, Illegal, StoreError, StoreErrorKind};
 
 /// A failure before or inside a transaction that was rolled back: nothing of it is there.
 pub(super) fn nothing(error: Error) -> StoreError {
@@ -24,7 +24,20 @@ pub(super) fn corrupt(what: &'static str) -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, Aftermath::Nothing, what)
 }
 
+/// A column that holds what this crate does not write.
+pub(super) fn misread(column: usize, what: &'static str) -> Error {
+    Error::FromSqlConversionFailure(column, Type::Text, what.into())
+}
+
+/// The record itself is wrong, or was asked for what cannot happen to it.
+pub(super) fn illegal(error: Illegal) -> StoreError {
+    StoreError::new(StoreErrorKind::Other, Aftermath::Nothing, error)
+}
+
 fn kind(error: &Error) -> StoreErrorKind {
+    if matches!(error, Error::FromSqlConversionFailure(..) | Error::InvalidColumnType(..)) {
+        return StoreErrorKind::Corrupt;
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreErrorKind::Busy,
         Some(ErrorCode::DiskFull) => StoreErrorKind::Full,

@@ -1,17 +1,27 @@
 //! The embedded ledger: one SQLite file, shared by the processes of one machine.
 //!
-//! In reading order: [`open`] (pragmas, migrations), [`write`] (a batch in one transaction), [`settle`]
-//! (how attempts end), [`upkeep`] (leases and counts), [`read`] (records,
-//! on any thread), [`catalogue`] (names interned to numbers), [`checkpoint`] (off the hot path), and how SQLite's
+//! In reading order: [`open`] (pragmas, migrations), [`write`](mod@write) (a batch in one transaction), [`reserve`] and
+//! [`settle`] (the two commits of nearly every call), [`save`] (any other change of a record), [`unsettled`], [`evidence`] and
+//! [`resources`], [`upkeep`] (leases and counts), [`purge`]; [`read`] (records), [`readers`] (on any thread), [`detail`],
+//! [`listing`], [`sweep`]; [`catalogue`] (names interned to numbers), [`checkpoint`] (off the hot path), and how SQLite's
 //! [`failure`]s read in the ledger's words.
 
 mod catalogue;
 mod checkpoint;
+mod detail;
+mod evidence;
 mod failure;
+mod listing;
 mod open;
 mod purge;
 mod read;
+mod readers;
+mod reserve;
+mod resources;
+mod save;
 mod settle;
+mod sweep;
+mod unsettled;
 mod upkeep;
 mod write;
 
@@ -19,7 +29,7 @@ use std::{path::Path, sync::Arc};
 
 use rusqlite::Connection;
 
-use self::{catalogue::Catalogue, checkpoint::Checkpointer, read::Readers};
+use self::{catalogue::Catalogue, checkpoint::Checkpointer, readers::Readers};
 use crate::{
     clock::Timestamp,
     ledger::{BoxFuture, Command, Flow, Reader, Reply, Store, StoreError},
@@ -73,3 +83,6 @@ impl Store for SqliteStore {
         self.checkpointer.stop();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,7 +29,8 @@ const LOG_BYTES: u64 = 16 * 1024 * 1024;
 
 const CACHE_KIB: i64 = 64 * 1024;
 const MMAP_BYTES: i64 = 1024 * 1024 * 1024;
-const STATEMENTS: usize = 64;
+/// More than there are statements: none is prepared twice.
+const STATEMENTS: usize = 128;
 
 /// The one connection that writes.
 pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {

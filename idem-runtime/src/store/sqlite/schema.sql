@@ -36,9 +36,17 @@ create table idem_operations (
     operation blob not null,
     tool integer not null,
     principal text,
+    first_call integer not null default 0,
+    approval text,
     state text not null,
+    in_doubt integer not null default 0,
+    disproved integer not null default 0,
     attempt integer not null,
     fence integer not null,
+    nonce integer not null default 0,
+    reconcile_fence integer not null default 0,
+    passes integer not null default 0,
+    answered integer not null default 0,
     lease_until integer,
     renewed_at integer,
     renewals integer not null default 0,
@@ -49,11 +57,26 @@ create table idem_operations (
     identities blob not null,
     reserved_at integer not null,
     settled_at integer,
+    unknown_at integer,
+    next_at integer,
+    settled_fence integer not null default 0,
+    has_resources integer not null default 0,
+    retain integer not null,
     retain_until integer,
+    needs_reference integer not null default 0,
     reference text,
     review integer not null default 0,
-    check (state <> 'in_progress' or lease_until is not null)
+    check (lease_until is not null or state not in ('in_progress', 'reconciling'))
 ) strict;
+
+-- Indexes of what is open alone: a call that simply succeeds never enters one. A query has to repeat the `where` word for
+-- word, or it walks the whole table. What is unsettled is known by its `unknown_at`, for a list of three states would be built
+-- anew for every row that is written.
+create index idem_operations_unsettled on idem_operations (tenant) where unknown_at is not null;
+
+create index idem_operations_review on idem_operations (tenant) where review = 1;
+
+create index idem_operations_reopened on idem_operations (tool) where attempt > 1 and state = 'in_progress';
 
 create table idem_identities (
     scope integer not null,
@@ -81,6 +104,7 @@ create table idem_history (
     attempt integer not null,
     event text not null,
     state text not null,
+    actor text,
     detail text,
     primary key (operation, version)
 ) strict, without rowid;
@@ -98,4 +122,60 @@ create table idem_tallies (
     drifts integer not null,
     parameters text not null,
     last_at integer not null
+) strict;
+
+-- What somebody outside said, also before there is a record: so by the operation's id. `nth` is the order of arrival. `kind`
+-- and `bytes` hold a result until a record has weighed it.
+create table idem_evidence (
+    tenant integer not null,
+    operation blob not null,
+    source text not null,
+    event text not null,
+    nth integer not null,
+    at integer not null,
+    weighed integer not null,
+    finding text not null,
+    kind integer,
+    bytes blob,
+    reference text,
+    actor text,
+    words text,
+    primary key (tenant, operation, source, event)
+) strict, without rowid;
+
+-- What waits for its record.
+create index idem_evidence_waiting on idem_evidence (at) where weighed = 0;
+
+-- `operation` compensates or replaces `other`; `id` is the handle of its record.
+create table idem_links (
+    tenant integer not null,
+    operation blob not null,
+    kind text not null,
+    other blob not null,
+    id integer not null,
+    primary key (tenant, operation, kind, other)
+) strict, without rowid;
+
+create index idem_links_back on idem_links (tenant, other, id);
+
+-- Of each resource, the latest handle of an operation that succeeded on it.
+create table idem_resources (
+    tenant integer not null,
+    digest blob not null,
+    last integer not null,
+    primary key (tenant, digest)
+) strict, without rowid;
+
+create table idem_operation_resources (
+    operation integer not null,
+    digest blob not null,
+    primary key (operation, digest)
+) strict, without rowid;
+
+create index idem_operation_resources_of on idem_operation_resources (digest);
+
+-- The arguments of a call, where its tool allows storing them; they go with the result.
+create table idem_arguments (
+    operation integer primary key,
+    bytes blob not null
 ) strict;

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::write::{Batch, packed};
+use super::{reserve::packed, write::Batch};
 use crate::{
     id::Tenant,
     ledger::{Alias, Hold, Tally},

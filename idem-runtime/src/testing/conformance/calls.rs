@@ -71,6 +71,15 @@ pub(super) fn call(order: &str, cents: u64, id: &str) -> Reserve {
         window: None,
         after_retention: AfterRetention::Tell,
         lease: LEASE,
+        nonce: 0,
+        resend: None,
+        budget: None,
+        retain: RETAIN,
+        needs_reference: false,
+        approval: None,
+        link: None,
+        resources: Arc::default(),
+        arguments: None,
     }
 }
 
@@ -96,8 +105,11 @@ pub(super) fn end(grant: &Grant, ending: Ending) -> Settle {
         attempt: grant.attempt,
         ending,
         reference: Some(format!("ref_{}", grant.fence).into()),
-        stored: Some(Stored { kind, bytes: format!("\"{ending:?} {}\"", grant.fence).into_bytes().into() }),
         retain: RETAIN,
+        stored: Some(Stored { kind, bytes: format!("\"{ending:?} {}\"", grant.fence).into_bytes().into() }),
+        budget: None,
+        resources: Arc::default(),
+        looks: true,
     }
 }
 

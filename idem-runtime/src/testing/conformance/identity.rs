@@ -3,17 +3,27 @@
 use std::sync::Arc;
 
 use super::{
-    calls::{LEASE, by_args, by_id, call, digest, end},
+    calls::{LEASE, RETAIN, by_args, by_id, call, digest, end},
     subject::{Checked, Subject, Wrong, answer, grant, holds, same},
 };
 use crate::{
     Principal, Source,
-    ledger::{Command, Conflict, ConflictKind, Decision, Ending, Grant, Record, Reply, Reserve, State, Tool, decide},
+    ledger::{
+        Command, Conflict, ConflictKind, Decision, Ending, Grant, Record, Reply, Reserve, State, Tool, decide,
+        first_call,
+    },
 };
 
 pub(super) async fn created(subject: &mut Subject) -> Checked {
     let principal = Principal::new("agent-7").map_err(|error| Wrong::new(error.to_string()))?;
-    let asked = Reserve { principal: Some(principal.clone()), ..call("A", 5, "id1") };
+    let asked = Reserve {
+        principal: Some(principal.clone()),
+        nonce: 77,
+        approval: Some("approval-9".into()),
+        resources: [digest("room 7")].into(),
+        needs_reference: true,
+        ..call("A", 5, "id1")
+    };
     let Decision::Create { operation, generations } = decide(&asked, &[None, None], subject.now) else {
         return Err(Wrong::new("`decide` should create what is not there"));
     };
@@ -27,25 +37,41 @@ pub(super) async fn created(subject: &mut Subject) -> Checked {
         reserved_at: subject.now,
         lease_until: subject.now.after(LEASE),
         generations,
+        in_doubt: false,
     };
     same("the grant", &grant, &should_be)?;
     let should_be = Record {
         row: grant.row,
+        version: 1,
         operation,
         tool: Arc::clone(&asked.tool),
         principal: Some(principal),
+        first_call: first_call(&asked.identities),
+        approval: asked.approval.clone(),
         fingerprint: asked.fingerprint,
         parts: Arc::clone(&asked.parts),
         content: Arc::clone(&asked.content),
         state: State::InProgress,
+        in_doubt: false,
+        disproved: false,
         attempt: 1,
         fence: grant.fence,
+        nonce: 77,
+        reconcile_fence: 0,
+        passes: 0,
+        answered: 0,
         lease_until: Some(grant.lease_until),
         renewed_at: None,
         renewals: 0,
         reserved_at: subject.now,
         settled_at: None,
+        unknown_at: None,
+        next_at: None,
+        settled_fence: 0,
+        has_resources: true,
+        retain: RETAIN,
         retain_until: None,
+        needs_reference: true,
         reference: None,
         review: false,
         stored: None,

@@ -4,7 +4,7 @@ use super::{
     calls::{LEASE, RETAIN, call, end},
     subject::{Checked, Subject, holds, same},
 };
-use crate::ledger::{Ending, Grant, Record, Settle, State};
+use crate::ledger::{Ending, Grant, Record, Settle, State, StoredKind};
 
 /// A first attempt that ended retryably, and a second one that is in progress.
 async fn twice(subject: &mut Subject, order: &str) -> Checked<[Grant; 2]> {
@@ -17,14 +17,22 @@ async fn twice(subject: &mut Subject, order: &str) -> Checked<[Grant; 2]> {
 fn settled_by(before: Record, grant: &Grant, subject: &Subject) -> Record {
     let Settle { reference, stored, .. } = end(grant, Ending::Ok);
     Record {
+        version: before.version + 1,
         state: State::Succeeded,
         lease_until: None,
         settled_at: Some(subject.now),
+        unknown_at: None,
+        next_at: None,
         retain_until: Some(subject.now.after(RETAIN)),
         reference,
         stored,
         ..before
     }
+}
+
+/// The record beside which something was kept.
+fn kept_beside(record: &Record) -> Record {
+    Record { version: record.version + 1, ..record.clone() }
 }
 
 pub(super) async fn success(subject: &mut Subject) -> Checked {
@@ -53,7 +61,14 @@ pub(super) async fn success_without_words(subject: &mut Subject) -> Checked {
     let told = subject.late(silent).await?;
     same("the state", &told.state, &State::Succeeded)?;
     same("the reference told before", &told.reference, &before.reference)?;
-    same("what was stored before", &told.stored, &before.stored)?;
+    // The words of an unknown outcome are no result.
+    same("what is held", &told.stored.as_ref().map(|stored| stored.kind), &Some(StoredKind::NotHeld))?;
+    same("the record", &subject.show(grant.operation).await?, &told)?;
+    // Whoever says it again with a result completes it, and nobody takes it away.
+    let told = subject.late(end(&grant, Ending::Ok)).await?;
+    same("the result", &told.stored, &end(&grant, Ending::Ok).stored)?;
+    let told = subject.late(Settle { reference: None, stored: None, ..end(&grant, Ending::Ok) }).await?;
+    same("the result, later", &told.stored, &end(&grant, Ending::Ok).stored)?;
     same("the record", &subject.show(grant.operation).await?, &told)
 }
 
@@ -62,12 +77,22 @@ pub(super) async fn no_effect(subject: &mut Subject) -> Checked {
         let [first, second] = twice(subject, order).await?;
         subject.recorded(&second, Ending::Unknown).await?;
         let unknown = subject.show(first.operation).await?;
+        let unknown = kept_beside(&unknown);
         same("what the older attempt changes", &subject.late(end(&first, ending)).await?, &unknown)?;
         same("the record", &subject.show(first.operation).await?, &unknown)?;
+        subject.advance(LEASE);
+        // It was heard of once more: from here counts what the provider may still be about.
+        let unknown = Record { unknown_at: Some(subject.now), ..kept_beside(&unknown) };
         same("what not knowing changes", &subject.late(end(&second, Ending::Unknown)).await?, &unknown)?;
         let freed = subject.late(end(&second, ending)).await?;
-        same("what the last attempt leads to", &freed.state, &State::FailedRetryable)?;
-        same("the review", &freed.review, &false)?;
+        let should_be = Record {
+            state: State::FailedRetryable,
+            settled_at: Some(subject.now),
+            unknown_at: None,
+            next_at: None,
+            ..kept_beside(&unknown)
+        };
+        same("what the last attempt leads to", &freed, &should_be)?;
         same("the record", &subject.show(first.operation).await?, &freed)?;
         let third = subject.granted(call(order, 5, order)).await?;
         same("the attempt", &third.attempt, &3)?;
@@ -79,7 +104,7 @@ pub(super) async fn contradiction(subject: &mut Subject) -> Checked {
     let [first, second] = twice(subject, "A").await?;
     subject.recorded(&second, Ending::Ok).await?;
     subject.advance(LEASE);
-    let before = subject.show(second.operation).await?;
+    let mut should_be = subject.show(second.operation).await?;
     // Success again adds nothing, and what an older attempt did not do contradicts nothing.
     for settle in [
         end(&first, Ending::Ok),
@@ -88,13 +113,14 @@ pub(super) async fn contradiction(subject: &mut Subject) -> Checked {
         end(&first, Ending::Retryable),
         end(&first, Ending::Final),
     ] {
-        same("what is told", &subject.late(settle).await?, &before)?;
-        same("the record", &subject.show(second.operation).await?, &before)?;
+        should_be = kept_beside(&should_be);
+        same("what is told", &subject.late(settle).await?, &should_be)?;
+        same("the record", &subject.show(second.operation).await?, &should_be)?;
     }
     // That the successful attempt itself had no effect does.
-    let should_be = Record { review: true, ..before };
     for ending in [Ending::Retryable, Ending::Final, Ending::NotStarted] {
         subject.advance(LEASE);
+        should_be = Record { review: true, ..kept_beside(&should_be) };
         same("what is told", &subject.late(end(&second, ending)).await?, &should_be)?;
         same("the record", &subject.show(second.operation).await?, &should_be)?;
     }

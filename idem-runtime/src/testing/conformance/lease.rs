@@ -25,6 +25,7 @@ pub(super) async fn reopened(subject: &mut Subject) -> Checked {
         same("the grant", &second, &should_be)?;
         holds("the fencing token is a larger one", second.fence > first.fence)?;
         let should_be = Record {
+            version: failed.version + 1,
             state: State::InProgress,
             attempt: 2,
             fence: second.fence,
@@ -73,10 +74,12 @@ pub(super) async fn older_holder(subject: &mut Subject) -> Checked {
     let hold = |grant: &Grant| Hold { row: grant.row, fence: grant.fence, lease: LEASE };
     same("the leases lost", &subject.renew(&[hold(&second)]).await?, &vec![])?;
     same("the leases lost", &subject.renew(&[hold(&first)]).await?, &vec![first.row])?;
-    let before = subject.show(first.operation).await?;
+    let mut before = subject.show(first.operation).await?;
     same("the renewals", &before.renewals, &1)?;
     for ending in [Ending::Retryable, Ending::Final, Ending::Unknown, Ending::NotStarted] {
         let after = subject.late(end(&first, ending)).await?;
+        // What it says goes to the history, and nowhere else.
+        before.version += 1;
         same("the record that the older holder is told of", &after, &before)?;
         same("the record", &subject.show(first.operation).await?, &before)?;
     }
@@ -102,9 +105,17 @@ pub(super) async fn ended(subject: &mut Subject) -> Checked {
     }
     let record = subject.show(grant.operation).await?;
     same("the state shown", &record.state, &State::OutcomeUnknown)?;
-    same("the instant at which it became so", &record.settled_at, &Some(grant.lease_until))?;
+    same("the instant at which it was noticed", &record.settled_at, &Some(grant.lease_until))?;
+    same("the instant of its last word", &record.unknown_at, &Some(grant.lease_until))?;
+    same("when to ask", &record.next_at, &Some(grant.lease_until))?;
     same("the lease", &record.lease_until, &None)?;
     same("the end of retention", &record.retain_until, &None)?;
+    let later = subject.granted(call("B", 5, "id4")).await?;
+    subject.advance(LEASE * 2);
+    subject.found(call("B", 5, "id4")).await?;
+    let record = subject.show(later.operation).await?;
+    same("the instant at which it was noticed, later", &record.settled_at, &Some(subject.now))?;
+    same("the end of the lease", &record.unknown_at, &Some(later.lease_until))?;
     // Silence does not hide a drift.
     subject.refused(call("A", 6, "id3")).await.map(drop)
 }

@@ -1,35 +1,66 @@
-//! Random commands, against the store and against the pure function that moves a record.
+//! Random commands of callers, against the store and against the pure function that moves a record.
 //!
-//! The model keeps the records that the store should show. It knows who holds a lease, and leaves every move to
-//! [`transition`].
+//! The model keeps the records that the store should show. It knows who holds a lease and what a move brings with it,
+//! and leaves every move to [`transition`]. What is found out about an unknown outcome is not its matter.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use super::{
     calls::{LEASE, NANO, call, end, just_under},
     dice::Dice,
+    findings::value,
+    stand::again,
     subject::{Checked, Subject, Wrong, answer, grant, holds, same},
 };
 use crate::{
     Timestamp,
     ledger::{
-        Command, Ending, Event, Grant, Hold, Illegal, Moved, Record, Reply, Reserve, Reserved, Settle, Settled, State,
-        transition,
+        Budget, Command, Ending, Event, Grant, Hold, Moved, Record, Reply, Reserve, Reserved, Settle, Settled,
+        Standing, State, Stored, StoredKind, transition,
     },
 };
 
-/// How many batches, of how many commands at most, over how many operations at a time.
-const BATCHES: usize = 300;
-const COMMANDS_MAX: u64 = 8;
+/// How many batches (more, where a move is still missing), of how many commands at most, over how many operations at a
+/// time.
+const BATCHES: usize = 400;
+const BATCHES_MAX: usize = 4_000;
+const COMMANDS_MAX: u64 = 24;
 const SLOTS: u64 = 4;
 
-/// A pair of state and event that no sequence of commands reaches: whoever holds the last token of a record that is
-/// in progress holds its lease, so its proof is not late.
-const UNREACHED: (State, Event) = (State::InProgress, Event::LateNoEffect);
+/// What callers make happen.
+const EVENTS: [Event; 13] = [
+    Event::Reserve,
+    Event::Resend,
+    Event::SettleOk,
+    Event::SettleUnproved,
+    Event::SettleRetryable,
+    Event::SettleFinal,
+    Event::SettleUnknown,
+    Event::NotStarted,
+    Event::LeaseEnded,
+    Event::LateOk,
+    Event::LateNoEffect,
+    Event::LateUnknown,
+    Event::BudgetOver,
+];
+
+/// Whether callers alone bring a record there. Whoever holds the last token of a record that is in progress holds its
+/// lease, so its proof is not late; and what is found out about an unknown outcome is not in this model.
+fn reached(from: Standing, event: Event) -> bool {
+    let found_out = matches!(from.state, State::Reconciling | State::OperatorReview);
+    !found_out && (from.state, event) != (State::InProgress, Event::LateNoEffect) && transition(from, event).is_ok()
+}
+
+fn pairs() -> impl Iterator<Item = (Standing, Event)> {
+    Standing::all().flat_map(|from| EVENTS.map(|event| (from, event)))
+}
 
 pub(super) async fn random(subject: &mut Subject) -> Checked {
     let mut model = Model::new(subject.seed);
-    for at in 0..BATCHES {
+    for at in 0..BATCHES_MAX {
+        if at >= BATCHES && model.saw_all() {
+            break;
+        }
         subject.advance(model.pause());
         let commands: Vec<Asked> = (0..=model.dice.below(COMMANDS_MAX)).map(|_| model.command()).collect();
         let sent: Vec<Command> = commands.iter().map(|asked| asked.command.clone()).collect();
@@ -43,10 +74,9 @@ pub(super) async fn random(subject: &mut Subject) -> Checked {
         }
         model.next_operations();
     }
-    for (state, event) in State::ALL.into_iter().flat_map(|state| Event::ALL.map(|event| (state, event))) {
-        let reachable = transition(state, event).is_ok() && (state, event) != UNREACHED;
-        let what = format!("`{}` happened to a record that is `{}`", event.name(), state.name());
-        same(&what, &model.seen.contains(&(state, event)), &reachable)?;
+    for (from, event) in pairs() {
+        let what = format!("`{}` happened to a record at {from:?}", event.name());
+        same(&what, &model.seen.contains(&(from, event)), &reached(from, event))?;
     }
     Ok(())
 }
@@ -70,7 +100,7 @@ struct Model {
     slots: Vec<Slot>,
     orders: u32,
     fence: i64,
-    seen: HashSet<(State, Event)>,
+    seen: HashSet<(Standing, Event)>,
 }
 
 impl Model {
@@ -81,6 +111,10 @@ impl Model {
             model.slots[at] = model.next_slot();
         }
         model
+    }
+
+    fn saw_all(&self) -> bool {
+        pairs().all(|(from, event)| self.seen.contains(&(from, event)) || !reached(from, event))
     }
 
     fn next_slot(&mut self) -> Slot {
@@ -112,7 +146,7 @@ impl Model {
         let command = match last.or(self.dice.pick(grants)) {
             Some(grant) if what < 6 => Command::Settle(random_end(&mut self.dice, grant)),
             Some(grant) if what == 6 => Command::Renew(vec![Hold { row: grant.row, fence: grant.fence, lease: LEASE }]),
-            _ => Command::Reserve(Arc::new(call(order, 5, order))),
+            _ => Command::Reserve(Arc::new(random_call(&mut self.dice, order))),
         };
         Asked { slot, command }
     }
@@ -131,31 +165,30 @@ impl Model {
         let granted = match record {
             None => {
                 let grant = grant(reserved)?;
-                same("the attempt", &grant.attempt, &1)?;
-                *record = Some(first(asked, &grant, now));
+                *record = Some(Record::created(asked, grant.operation, grant.row, now));
                 grant
             }
-            Some(record) if record.state == State::FailedRetryable => {
-                let grant = grant(reserved)?;
-                let (state, _) = moved(&mut self.seen, record, Event::Reserve)?;
-                record.state = state;
-                record.attempt += 1;
-                record.fence = grant.fence;
-                record.lease_until = Some(now.after(asked.lease));
-                record.settled_at = None;
-                same("the attempt", &grant.attempt, &record.attempt)?;
-                grant
-            }
-            Some(record) => {
-                if record.lease_ended(now) {
-                    let (state, _) = moved(&mut self.seen, record, Event::LeaseEnded)?;
-                    record.state = state;
-                    record.settled_at = Some(now);
-                    record.lease_until = None;
+            Some(record) => match event_of(asked, record, now) {
+                Some(event @ (Event::Reserve | Event::Resend)) => {
+                    let grant = grant(reserved)?;
+                    moves(&mut self.seen, record, event, now)?;
+                    record.attempt += 1;
+                    record.fence = grant.fence;
+                    record.lease_until = Some(now.after(asked.lease));
+                    grant
                 }
-                return same("the record found", &*answer(reserved)?.record, record);
-            }
+                event => {
+                    if event == Some(Event::LeaseEnded) {
+                        record.unknown_at = record.lease_until;
+                    }
+                    event.map(|event| moves(&mut self.seen, record, event, now)).transpose()?;
+                    return same("the record found", &*answer(reserved)?.record, record);
+                }
+            },
         };
+        let record = record.as_ref().ok_or_else(|| Wrong::new("a grant without a record"))?;
+        let told = (granted.attempt, granted.in_doubt, Some(granted.lease_until));
+        same("what is granted", &told, &(record.attempt, record.in_doubt, record.lease_until))?;
         holds(&format!("token {} is larger than {}", granted.fence, self.fence), granted.fence > self.fence)?;
         self.fence = granted.fence;
         grants.push(granted);
@@ -168,19 +201,27 @@ impl Model {
         };
         let last = record.fence == settle.fence;
         let holds = last && record.state == State::InProgress;
-        let event = event(settle.ending, holds, last);
-        let (state, review) = moved(&mut self.seen, record, event)?;
-        if state != record.state {
-            record.state = state;
-            record.settled_at = Some(now);
-            record.lease_until = None;
-            if holds || event == Event::LateOk {
-                record.retain_until = state.is_finished().then(|| now.after(settle.retain));
+        let proved = settle.reference.is_some() || record.reference.is_some() || !record.needs_reference;
+        let event = if holds { own_event(settle.ending, proved) } else { late_event(settle.ending, last, proved) };
+        let before = record.state;
+        moves(&mut self.seen, record, event, now)?;
+        if holds {
+            record.reference = settle.reference.clone().or(record.reference.take());
+            record.stored = settle.stored.clone().or(record.stored.take());
+        } else if event == Event::LateOk {
+            let result = |stored: &Option<Stored>| stored.clone().filter(|stored| stored.kind == StoredKind::Value);
+            let (told, held) = (result(&settle.stored), result(&record.stored));
+            if before != State::Succeeded || (told.is_some() && held.is_none()) {
                 record.reference = settle.reference.clone().or(record.reference.take());
-                record.stored = settle.stored.clone().or(record.stored.take());
+                // The model's attempts tell a result or nothing; which words stand for none is the ledger's.
+                let nothing = || not_held(&settled);
+                record.stored = told.or(held).or_else(nothing);
             }
+        } else if event == Event::LateNoEffect {
+            record.disproved |= record.state.is_unsettled();
+        } else if last && settle.ending == Ending::Unknown && record.state.is_unsettled() {
+            record.unknown_at = Some(now);
         }
-        record.review |= review;
         match settled {
             Settled::Late { record: told } if !holds => same("the record told", &*told, record),
             Settled::Recorded { state, settled_at, retain_until } if holds => {
@@ -209,63 +250,96 @@ impl Model {
     }
 }
 
-/// An attempt's end; now and then it tells no reference, or nothing to keep.
+/// A call of an operation: half of them may send again, some have a budget of two attempts. Every other operation
+/// succeeds with a reference only.
+fn random_call(dice: &mut Dice, order: &str) -> Reserve {
+    let asked = Reserve { needs_reference: order.ends_with(['1', '3', '5', '7', '9']), ..call(order, 5, order) };
+    match dice.below(6) {
+        0..=2 => again(&asked),
+        3 => Reserve { budget: Some(Budget { attempts_max: 2, deadline: LEASE * 10_000 }), ..asked },
+        _ => asked,
+    }
+}
+
+/// An attempt's end. Success tells a reference or not: one that a failure told would prove every later success. Now and
+/// then there is nothing to keep.
 fn random_end(dice: &mut Dice, grant: &Grant) -> Settle {
-    let endings = [Ending::Ok, Ending::Retryable, Ending::Final, Ending::Unknown, Ending::NotStarted];
+    // Not knowing leads to where it is seldom otherwise: in doubt.
+    let unknown = [Ending::Unknown; 3];
+    let endings = [Ending::Ok, Ending::Retryable, Ending::Final, Ending::NotStarted].into_iter().chain(unknown);
+    let endings: Vec<Ending> = endings.collect();
     let ending = dice.pick(&endings).copied().unwrap_or(Ending::Unknown);
     let Settle { reference, stored, .. } = end(grant, ending);
-    let reference = reference.filter(|_| dice.below(4) > 0);
+    let reference = reference.filter(|_| ending == Ending::Ok && dice.below(2) == 0);
     Settle { reference, stored: stored.filter(|_| dice.below(4) > 0), ..end(grant, ending) }
 }
 
-/// The record after its first reservation.
-fn first(asked: &Reserve, grant: &Grant, now: Timestamp) -> Record {
-    Record {
-        row: grant.row,
-        operation: grant.operation,
-        tool: Arc::clone(&asked.tool),
-        principal: None,
-        fingerprint: asked.fingerprint,
-        parts: Arc::clone(&asked.parts),
-        content: Arc::clone(&asked.content),
-        state: State::InProgress,
-        attempt: 1,
-        fence: grant.fence,
-        lease_until: Some(now.after(asked.lease)),
-        renewed_at: None,
-        renewals: 0,
-        reserved_at: now,
-        settled_at: None,
-        retain_until: None,
-        reference: None,
-        review: false,
-        stored: None,
+/// What was recorded of a success whose result nobody told.
+fn not_held(settled: &Settled) -> Option<Stored> {
+    let Settled::Late { record } = settled else { return None };
+    record.stored.clone().filter(|stored| stored.kind == StoredKind::NotHeld).or(Some(value("a result nobody told")))
+}
+
+/// What a reservation makes happen to a record that is there.
+fn event_of(asked: &Reserve, record: &Record, now: Timestamp) -> Option<Event> {
+    let over = asked.budget.is_some_and(|budget| record.attempt >= budget.attempts_max);
+    // One part in 48 of the window is left unused.
+    let open = |window: Duration| now.after(asked.lease) < record.reserved_at.after(window * 47 / 48);
+    match record.state {
+        State::FailedRetryable if over => Some(Event::BudgetOver),
+        State::FailedRetryable => Some(Event::Reserve),
+        State::OutcomeUnknown if asked.resend.is_some_and(open) => Some(Event::Resend),
+        _ => record.lease_ended(now).then_some(Event::LeaseEnded),
     }
 }
 
-/// What an ending means: from who holds the lease, from the last attempt, or from an older one.
-fn event(ending: Ending, holds: bool, last: bool) -> Event {
-    match (ending, holds, last) {
-        (Ending::Ok, true, _) => Event::SettleOk,
-        (Ending::Retryable, true, _) => Event::SettleRetryable,
-        (Ending::Final, true, _) => Event::SettleFinal,
-        (Ending::Unknown, true, _) => Event::SettleUnknown,
-        (Ending::NotStarted, true, _) => Event::NotStarted,
-        (Ending::Ok, false, _) => Event::LateOk,
-        (Ending::Retryable | Ending::Final | Ending::NotStarted, false, true) => Event::LateNoEffect,
-        (Ending::Retryable | Ending::Final | Ending::NotStarted, false, false) | (Ending::Unknown, false, _) => {
-            Event::LateUnknown
-        }
+/// What an ending means from who holds the lease.
+const fn own_event(ending: Ending, proved: bool) -> Event {
+    match ending {
+        Ending::Ok if proved => Event::SettleOk,
+        Ending::Ok => Event::SettleUnproved,
+        Ending::Retryable => Event::SettleRetryable,
+        Ending::Final => Event::SettleFinal,
+        Ending::Unknown => Event::SettleUnknown,
+        Ending::NotStarted => Event::NotStarted,
     }
 }
 
-/// Where the pure function says that `event` leads, and whether somebody should look.
-fn moved(seen: &mut HashSet<(State, Event)>, record: &Record, event: Event) -> Checked<(State, bool)> {
-    seen.insert((record.state, event));
-    match transition(record.state, event) {
-        Ok(Moved::To(to)) => Ok((to, false)),
-        Ok(Moved::ToWithReview(to)) => Ok((to, true)),
-        Ok(Moved::Kept) => Ok((record.state, false)),
-        Err(illegal @ Illegal { .. }) => Err(Wrong::new(format!("the model tried to {illegal}"))),
+/// What it means from the last attempt, or from an older one, that does not.
+const fn late_event(ending: Ending, last: bool, proved: bool) -> Event {
+    match ending {
+        Ending::Ok if proved => Event::LateOk,
+        Ending::Retryable | Ending::Final | Ending::NotStarted if last => Event::LateNoEffect,
+        Ending::Ok | Ending::Retryable | Ending::Final | Ending::NotStarted | Ending::Unknown => Event::LateUnknown,
     }
+}
+
+/// Moves the record where the pure function says that `event` leads, with what that brings.
+fn moves(seen: &mut HashSet<(Standing, Event)>, record: &mut Record, event: Event, now: Timestamp) -> Checked {
+    let from = record.standing();
+    seen.insert((from, event));
+    let illegal = |illegal| Wrong::new(format!("the model tried to {illegal}"));
+    let (to, review) = match transition(from, event).map_err(illegal)? {
+        Moved::To(to) => (to, false),
+        Moved::ToWithReview(to) => (to, true),
+        Moved::Kept => (from, false),
+    };
+    record.version += 1;
+    record.review |= review;
+    (record.state, record.in_doubt) = (to.state, to.in_doubt);
+    if to.state == from.state {
+        return Ok(());
+    }
+    record.lease_until = None;
+    record.settled_at = (to.state != State::InProgress).then_some(now);
+    if to.state == State::OutcomeUnknown {
+        record.next_at = Some(now);
+        record.unknown_at = record.unknown_at.or(Some(now));
+    } else {
+        (record.next_at, record.unknown_at, record.disproved) = (None, None, false);
+    }
+    if to.state.is_finished() {
+        record.retain_until = Some(now.after(record.retain));
+    }
+    Ok(())
 }

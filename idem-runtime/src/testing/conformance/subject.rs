@@ -77,7 +77,7 @@ impl Subject {
         Ok(replies)
     }
 
-    async fn one(&mut self, command: Command) -> Checked<Reply> {
+    pub(super) async fn one(&mut self, command: Command) -> Checked<Reply> {
         let mut replies = self.apply(&[command]).await?;
         replies.pop().ok_or_else(|| Wrong::new("a command was not answered"))
     }

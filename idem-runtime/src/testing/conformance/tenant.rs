@@ -1,12 +1,17 @@
 //! What one tenant does concerns no other, even where every digest is the same.
 
 use super::{
-    calls::{by_args, by_id, call, end, named, tenant},
+    calls::{LEASE, by_args, by_id, call, end, named, tenant},
+    findings::{applied, begin, decision, says, silent, verdict},
+    stand::bring,
     subject::{Checked, Subject, Wrong, holds, same},
 };
 use crate::{
     Source,
-    ledger::{Alias, Command, Ending, Reserve, Settle, Settled, Tally},
+    ledger::{
+        Alias, BeginReconcile, Begun, Command, Ending, Evidence, Judge, Judged, Reply, Reserve, Resolution, Resolve,
+        Resolved, Settle, Settled, Silent, Standing, State, Tally, Witnessed,
+    },
 };
 
 pub(super) async fn sees_nothing(subject: &mut Subject) -> Checked {
@@ -56,6 +61,40 @@ pub(super) async fn tallies_nothing(subject: &mut Subject) -> Checked {
         holds("another tenant's drifts are not counted", drifted.is_empty())?;
         let found = subject.find_as(&tenant, &[by_id("id2")]).await?;
         holds("another tenant's alias leads nowhere", found.iter().all(Option::is_none))?;
+    }
+    Ok(())
+}
+
+pub(super) async fn finds_out_nothing(subject: &mut Subject) -> Checked {
+    let other = named("other");
+    subject.granted(Reserve { tenant: other.clone(), ..call("B", 5, "id9") }).await?;
+    for state in [State::InProgress, State::OutcomeUnknown, State::Reconciling] {
+        let record = bring(subject, state.name(), Standing::sure(state)).await?.record;
+        subject.advance(LEASE);
+        let commands = [
+            Command::EndLeases(vec![Silent { tenant: other.clone(), ..silent(&record) }]),
+            Command::BeginReconcile(BeginReconcile { tenant: other.clone(), ..begin(&record) }),
+            Command::Verdict(Box::new(Judge { tenant: other.clone(), ..verdict(&record, applied(Some("1"), None)) })),
+            Command::Resolve(Box::new(Resolve { tenant: other.clone(), ..decision(&record, Resolution::Final) })),
+            Command::Evidence(Box::new(Evidence {
+                tenant: other.clone(),
+                ..says(record.operation, "e1", applied(Some("1"), None))
+            })),
+        ];
+        let replies = subject.apply(&commands).await?;
+        let nothing = matches!(
+            &replies[..],
+            [
+                Reply::LeasesEnded(0),
+                Reply::Begun(Begun::Gone),
+                Reply::Judged(Judged::Gone),
+                Reply::Resolved(Resolved::Gone),
+                Reply::Witnessed(Witnessed::Kept),
+            ]
+        );
+        holds(&format!("another tenant is told of nothing: {replies:?}"), nothing)?;
+        same("the record", &subject.show(record.operation).await?, &record)?;
+        holds("nothing was said of it", subject.detail(record.operation).await?.evidence.is_empty())?;
     }
     Ok(())
 }

@@ -3,7 +3,13 @@
 //! Must not know which tool is called, how identities are derived or that there is a ledger. Values stand
 //! here as the caller gave them; they are checked when an identity is derived from them.
 
+mod link;
+mod repeat;
+
 use std::{borrow::Cow, sync::Arc};
+
+pub use link::{Link, LinkKind};
+pub use repeat::{NoToken, RepeatToken};
 
 use crate::{
     clock::Timestamp,
@@ -67,7 +73,12 @@ pub(crate) struct CallContext {
     pub(crate) turn: Option<Turn>,
     pub(crate) occurrence: Option<Arc<str>>,
     pub(crate) operation_id: Option<Arc<str>>,
+    pub(crate) approval: Option<Arc<str>>,
+    pub(crate) link: Option<Link>,
+    pub(crate) repeat: Option<RepeatToken>,
     pub(crate) deadline: Option<Timestamp>,
+    /// Made by a reconciler: the provider's key is the step at hand, wherever it stands in the chain.
+    pub(crate) resending: bool,
     pub(crate) resumed: Option<Arc<AttemptRecord>>,
 }
 

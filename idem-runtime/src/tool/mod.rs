@@ -1,9 +1,17 @@
 //! What a tool declares about itself: the static description that the attribute emits.
 //!
 //! Must not know how a declaration is acted on. Everything here is `const`: the attribute has checked it,
-//! so a description cannot be wrong, only read.
+//! so a description cannot be wrong, only read. [`parts`] are the words it is made of.
+
+mod parts;
 
 use std::time::Duration;
+
+pub(crate) use parts::RetrySpec;
+pub use parts::{
+    AfterRetention, Effect, KeySource, Mark, OnBusy, OnUnknown, ParamSpec, RecoveryStep, ScopeKind, ScopeSpec,
+    TemplatePart,
+};
 
 /// One annotated tool.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,111 +31,13 @@ pub struct ToolSpec {
     lease: Option<Duration>,
     after_retention: AfterRetention,
     on_busy: OnBusy,
-}
-
-/// What a repeat of the tool would do to the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// Nothing: needs no guard.
-    Read,
-    /// A read that leaves an audit entry.
-    AuditedRead,
-    /// Sets an absolute state: repeating changes nothing more.
-    Set,
-    /// A mutation that can be taken back.
-    Reversible,
-    /// A mutation that cannot be taken back; what a tool is that does not say.
-    Irreversible,
-    /// Starts a workflow.
-    Trigger,
-}
-
-/// Within what a repeat is a repeat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ScopeSpec {
-    kind: ScopeKind,
-    with: &'static [&'static str],
-}
-
-/// The scopes that a call can carry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ScopeKind {
-    /// One conversation of an agent.
-    Conversation,
-    /// One run of a workflow.
-    Workflow,
-    /// One user.
-    User,
-    /// The whole tenant.
-    Tenant,
-    /// Every scope of the tenant, for tools that the platform calls.
-    Global,
-    /// A scope that the application names and the call supplies.
-    Named(&'static str),
-}
-
-/// One way to identify the operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeySource {
-    /// The id that the model's provider gave the call, together with its turn.
-    ToolCallId,
-    /// The id that the platform issued for an approved step.
-    OperationId,
-    /// Every parameter that is not marked otherwise.
-    Args,
-    /// These parameters (or paths below them).
-    ArgsOf(&'static [&'static str]),
-    /// A text with values of parameters in it.
-    Template(&'static [TemplatePart]),
-    /// All of these together.
-    All(&'static [KeySource]),
-}
-
-/// A piece of a template.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TemplatePart {
-    /// Literal text.
-    Text(&'static str),
-    /// The value at a path.
-    Value(&'static str),
-}
-
-/// One parameter of a tool that is an argument (not state, not the call).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParamSpec {
-    name: &'static str,
-    mark: Mark,
-}
-
-/// What a parameter means to the operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
-    /// Part of the effect: in the fingerprint, and in the identity under `args`.
-    Effect,
-    /// Text written by the model: neither; a change is reported with the replay.
-    Content,
-    /// Differs from attempt to attempt: neither.
-    Volatile,
-    /// Never stored, hashed or printed.
-    Secret,
-}
-
-/// What a call finds after its operation's retention has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AfterRetention {
-    /// The same call is told so; equal arguments under a new id are a new operation.
-    Tell,
-    /// Both are new operations.
-    Run,
-}
-
-/// What a duplicate does while the first is running.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnBusy {
-    /// Waits, until its deadline at the latest.
-    Wait,
-    /// Is told at once.
-    Tell,
+    on_unknown: OnUnknown,
+    retry: Option<RetrySpec>,
+    recovery: &'static [RecoveryStep],
+    settles_in: Option<Duration>,
+    needs_reference: bool,
+    stores_arguments: bool,
+    resources: &'static [&'static [TemplatePart]],
 }
 
 impl ToolSpec {
@@ -149,6 +59,13 @@ impl ToolSpec {
             lease: None,
             after_retention: AfterRetention::Tell,
             on_busy: OnBusy::Wait,
+            on_unknown: OnUnknown::Reconcile,
+            retry: None,
+            recovery: &[],
+            settles_in: None,
+            needs_reference: false,
+            stores_arguments: false,
+            resources: &[],
         }
     }
 
@@ -229,6 +146,54 @@ impl ToolSpec {
     pub const fn on_busy(self, on_busy: OnBusy) -> Self {
         Self { on_busy, ..self }
     }
+
+    /// What a duplicate does while nobody knows how the first ended.
+    #[must_use]
+    pub const fn on_unknown(self, on_unknown: OnUnknown) -> Self {
+        Self { on_unknown, ..self }
+    }
+
+    /// How often the tool tries by itself. The first and the longest wait and the deadline are seconds and nanoseconds.
+    #[must_use]
+    pub const fn retry(self, attempts_max: u32, base: (u64, u32), cap: (u64, u32), deadline: (u64, u32)) -> Self {
+        let retry = RetrySpec {
+            attempts_max,
+            base: Duration::new(base.0, base.1),
+            cap: Duration::new(cap.0, cap.1),
+            deadline: Duration::new(deadline.0, deadline.1),
+        };
+        Self { retry: Some(retry), ..self }
+    }
+
+    /// How to find out what became of an operation, in order; a person is asked at the end.
+    #[must_use]
+    pub const fn recover(self, recovery: &'static [RecoveryStep]) -> Self {
+        Self { recovery, ..self }
+    }
+
+    /// How long "not found" proves nothing.
+    #[must_use]
+    pub const fn settles_in(self, secs: u64, nanos: u32) -> Self {
+        Self { settles_in: Some(Duration::new(secs, nanos)), ..self }
+    }
+
+    /// Success without a provider's reference is not success.
+    #[must_use]
+    pub const fn reference_required(self) -> Self {
+        Self { needs_reference: true, ..self }
+    }
+
+    /// The arguments may be stored beside the record.
+    #[must_use]
+    pub const fn store_arguments(self) -> Self {
+        Self { stores_arguments: true, ..self }
+    }
+
+    /// What an operation changes.
+    #[must_use]
+    pub const fn resources(self, resources: &'static [&'static [TemplatePart]]) -> Self {
+        Self { resources, ..self }
+    }
 }
 
 /// What the rest of the runtime asks a description.
@@ -293,6 +258,45 @@ impl ToolSpec {
         self.on_busy
     }
 
+    pub(crate) const fn when_unknown(&self) -> OnUnknown {
+        self.on_unknown
+    }
+
+    pub(crate) const fn declared_retry(&self) -> Option<RetrySpec> {
+        self.retry
+    }
+
+    pub(crate) const fn recovery(&self) -> &'static [RecoveryStep] {
+        self.recovery
+    }
+
+    pub(crate) const fn declared_settling(&self) -> Duration {
+        match self.settles_in {
+            Some(span) => span,
+            None => Duration::ZERO,
+        }
+    }
+
+    pub(crate) const fn requires_reference(&self) -> bool {
+        self.needs_reference
+    }
+
+    pub(crate) const fn may_store_arguments(&self) -> bool {
+        self.stores_arguments
+    }
+
+    pub(crate) const fn declared_resources(&self) -> &'static [&'static [TemplatePart]] {
+        self.resources
+    }
+
+    /// How long the provider remembers a key, where it has keys.
+    pub(crate) fn key_window(&self) -> Option<Duration> {
+        self.recovery.iter().find_map(|step| match step {
+            RecoveryStep::ProviderKey(secs, nanos) => Some(Duration::new(*secs, *nanos)),
+            RecoveryStep::Lookup | RecoveryStep::Search => None,
+        })
+    }
+
     /// The parts of the name under which the ledger knows the tool: the given name alone, or module, type
     /// (for methods) and function, so that two functions of one name are two tools.
     pub(crate) fn ledger_name(&self, of: Option<&'static str>) -> String {
@@ -320,59 +324,6 @@ fn without_paths(type_name: &str) -> String {
         }
     }
     bare
-}
-
-impl ScopeSpec {
-    /// A scope of this kind.
-    pub const fn new(kind: ScopeKind) -> Self {
-        Self { kind, with: &[] }
-    }
-
-    /// Narrowed by the values at these paths.
-    #[must_use]
-    pub const fn with(self, with: &'static [&'static str]) -> Self {
-        Self { with, ..self }
-    }
-
-    /// Which scope the call must carry.
-    pub const fn kind(&self) -> ScopeKind {
-        self.kind
-    }
-
-    pub(crate) const fn paths(&self) -> &'static [&'static str] {
-        self.with
-    }
-}
-
-impl ScopeKind {
-    /// The scope's name, as it is written in an attribute (the bare name of a named one).
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Conversation => "conversation",
-            Self::Workflow => "workflow",
-            Self::User => "user",
-            Self::Tenant => "tenant",
-            Self::Global => "global",
-            Self::Named(name) => name,
-        }
-    }
-}
-
-impl ParamSpec {
-    /// A parameter and its mark.
-    pub const fn new(name: &'static str, mark: Mark) -> Self {
-        Self { name, mark }
-    }
-
-    /// The parameter's name, or a path below it.
-    pub const fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// What the parameter means to the operation.
-    pub const fn mark(&self) -> Mark {
-        self.mark
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,70 @@
+//! What `#[idempotent]` makes of the case `reference_required` in src/tests/recovery.rs; `IDEM_BLESS=1` writes it anew.
+
+async fn act(order: Order) -> Result<u8, E> {
+    static __IDEM_TOOL: ::idem_runtime::__private::ToolSpec = ::idem_runtime::__private::ToolSpec::new(
+            "act",
+            ::core::module_path!(),
+        )
+        .scope(
+            ::idem_runtime::__private::ScopeSpec::new(
+                ::idem_runtime::__private::ScopeKind::Tenant,
+            ),
+        )
+        .key(
+            &[
+                ::idem_runtime::__private::KeySource::ToolCallId,
+                ::idem_runtime::__private::KeySource::Args,
+            ],
+        )
+        .params(
+            &[
+                ::idem_runtime::__private::ParamSpec::new(
+                    "order",
+                    ::idem_runtime::__private::Mark::Effect,
+                ),
+            ],
+        )
+        .reference_required()
+        .store_arguments();
+    ::idem_runtime::__private::Guard::new(
+            &__IDEM_TOOL,
+            ::idem_runtime::__private::current(),
+            {
+                let mut __idem_args = ::idem_runtime::__private::Arguments::new();
+                __idem_args.effect("order", &order);
+                __idem_args
+            },
+        )
+        .detached(
+            ::idem_runtime::__private::policy!(Result < u8, E >),
+            move |__idem_call| async move {
+                #[allow(
+                    unreachable_code,
+                    clippy::all,
+                    clippy::pedantic,
+                    reason = "only its type is wanted"
+                )]
+                if false {
+                    let __idem_never: Result<u8, E> = loop {};
+                    return __idem_never;
+                }
+                { go().await }
+            },
+        )
+        .await
+}
+/// What happened, and why: the structured answer of `act`.
+#[allow(
+    dead_code,
+    deprecated,
+    clippy::all,
+    clippy::pedantic,
+    reason = "written by `#[idempotent]`"
+)]
+async fn act_outcome(
+    order: Order,
+) -> ::idem_runtime::__private::Outcome<
+    <Result<u8, E> as ::idem_runtime::__private::IsResult>::Ok,
+> {
+    ::idem_runtime::__private::outcome(act(order)).await
+}
