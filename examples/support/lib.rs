@@ -1,12 +1,14 @@
-//! The stage of `refund.rs`: everything around the guarded tool that a real deployment has too.
+//! The stages of the examples: everything around the guarded tools that a real deployment has too.
 //!
-//! A payment provider with its own process and its own file ([`provider`]), the client of its API ([`bank`]), a network
-//! that loses answers ([`link`]), an agent that speaks the wire formats of two model providers ([`transcript`],
-//! [`agent`]), the server on which its tools run ([`tool_server`]), one run of that agent as a process that can be killed
-//! ([`session`]), the director who plays the stories and counts at the provider ([`stories`]),
-//! and what is printed at the end ([`summary`]). [`stage::run`] is the entrance.
+//! `refund.rs`: a payment provider with its own process and its own file ([`provider`]), the client of its API
+//! ([`bank`]), a network that loses answers ([`link`]), an agent that speaks the wire formats of two model providers
+//! ([`transcript`], [`agent`]), the server on which its tools run ([`tool_server`]), one run of that agent as a process
+//! that can be killed ([`session`]), the director who plays the stories and counts at the provider ([`stories`]), and what
+//! is printed at the end ([`summary`]). [`stage::run`] is the entrance.
 //!
-//! It must not know how a tool is guarded: it sees tools through [`tool_server::Tools`] alone.
+//! `return_flow.rs`: [`returns`], on the same wires and child processes.
+//!
+//! It must not know how a tool is guarded: it sees tools through [`tool_server::Tools`] and [`returns::Returns`] alone.
 
 pub mod agent;
 pub mod bank;
@@ -15,6 +17,7 @@ pub mod effect_log;
 pub mod link;
 pub mod process;
 pub mod provider;
+pub mod returns;
 pub mod session;
 pub mod stage;
 pub mod stories;

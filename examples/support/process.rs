@@ -1,21 +1,19 @@
 //! The other processes of the example: this same binary, run again in another role.
 //!
 //! Readiness and progress are lines on a child's standard output, never a guess in time. A child ends with its parent:
-//! the provider when its standard input closes, a session when it is dropped. It must not know what the roles do.
+//! a provider when its standard input closes, a session when it is dropped. It must not know what the roles do.
 
-use std::{env, net::SocketAddr, path::Path, process::Stdio};
+use std::{env, ffi::OsStr, net::SocketAddr, path::Path, process::Stdio};
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum as _;
+use serde::{Serialize, de::DeserializeOwned};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines},
     process::{Child, ChildStdout, Command},
 };
 
-use crate::{
-    effect_log::Keys,
-    session::{Event, Plan},
-};
+use crate::effect_log::Keys;
 
 /// A running child.
 #[derive(Debug)]
@@ -25,29 +23,34 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the provider and waits until it listens.
+    /// Starts the payment provider and waits until it listens.
     pub async fn provider(log: &Path, keys: Keys) -> anyhow::Result<(Self, SocketAddr)> {
         let keys = keys.to_possible_value().context("a switch without a name")?;
-        let mut command = itself("provider")?;
-        command.arg("--log").arg(log).arg("--keys").arg(keys.get_name());
-        let mut provider = Self::start(command)?;
-        let Some(line) = provider.line().await? else {
-            provider.end().await?;
-            bail!("the provider ended before it listened");
+        Self::server("provider", ["--log".as_ref(), log.as_os_str(), "--keys".as_ref(), keys.get_name().as_ref()]).await
+    }
+
+    /// Starts a server and waits until it listens: it prints its address.
+    pub async fn server(role: &str, arguments: [&OsStr; 4]) -> anyhow::Result<(Self, SocketAddr)> {
+        let mut command = itself(role)?;
+        command.args(arguments);
+        let mut server = Self::start(command)?;
+        let Some(line) = server.line().await? else {
+            server.end().await?;
+            bail!("the {role} ended before it listened");
         };
-        let address = line.parse().with_context(|| format!("the provider said `{line}`, no address"))?;
-        Ok((provider, address))
+        let address = line.parse().with_context(|| format!("the {role} said `{line}`, no address"))?;
+        Ok((server, address))
     }
 
     /// Starts a session of the agent.
-    pub fn session(plan: &Plan) -> anyhow::Result<Self> {
+    pub fn session(plan: &impl Serialize) -> anyhow::Result<Self> {
         let mut command = itself("session")?;
         command.arg(serde_json::to_string(plan).context("failed to write the plan")?);
         Self::start(command)
     }
 
     /// The next event that a session reports; none when it has ended.
-    pub async fn event(&mut self) -> anyhow::Result<Option<Event>> {
+    pub async fn event<E: DeserializeOwned>(&mut self) -> anyhow::Result<Option<E>> {
         let Some(line) = self.line().await? else {
             return Ok(None);
         };
@@ -68,7 +71,9 @@ impl Running {
         }
         let status = self.child.wait().await.context("failed to wait for a child process")?;
         if !status.success() {
-            bail!("{}", words.trim().trim_start_matches("refund: "));
+            // The child names itself first, as its parent will.
+            let words = words.trim();
+            bail!("{}", words.split_once(": ").filter(|(name, _)| is_named(name)).map_or(words, |(_, rest)| rest));
         }
         Ok(())
     }
@@ -83,6 +88,11 @@ impl Running {
     async fn line(&mut self) -> anyhow::Result<Option<String>> {
         self.lines.next_line().await.context("failed to read from a child process")
     }
+}
+
+/// Whether this is the name of the running binary.
+fn is_named(name: &str) -> bool {
+    env::current_exe().is_ok_and(|path| path.file_stem().is_some_and(|stem| stem == name))
 }
 
 fn itself(role: &str) -> anyhow::Result<Command> {

@@ -53,7 +53,7 @@ async fn provide(log: PathBuf, keys: Keys) -> anyhow::Result<()> {
 }
 
 /// The parent holds the other end of the standard input, and the system closes it however the parent ends.
-async fn parent_is_gone() {
+pub(crate) async fn parent_is_gone() {
     let mut rest = [0; 64];
     while stdin().read(&mut rest).await.is_ok_and(|read| read > 0) {}
 }
@@ -92,7 +92,7 @@ fn beside(ledger: &Path) -> PathBuf {
 }
 
 /// Writes to the standard output; a reader that has seen enough, such as `head`, is not an error.
-fn show(text: &str) -> anyhow::Result<()> {
+pub(crate) fn show(text: &str) -> anyhow::Result<()> {
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(error).context("failed to write to the standard output")
