@@ -175,160 +175,49 @@ async fn search(desk: &Desk, operation: Unsettled) -> Result<Verdict<Refund>, Ba
     })
 }
 
-/// The provider's key, and nothing else.
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify,
-    recover(provider_key = "24h", then = operator))]
-pub(crate) async fn keyed(
-    call: &ToolCall,
-    #[idem(state)] desk: Desk,
-    order: String,
-    cents: u64,
-) -> Result<Refund, SendError> {
-    desk.send(call, &order, cents).await
+/// Tools that send one refund and differ in how they find out what became of it.
+macro_rules! tools {
+    ($($(#[$doc:meta])* $name:ident($($recovery:tt)*))*) => {$(
+        $(#[$doc])*
+        #[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify, $($recovery)*)]
+        pub(crate) async fn $name(
+            call: &ToolCall,
+            #[idem(state)] desk: Desk,
+            order: String,
+            cents: u64,
+        ) -> Result<Refund, SendError> {
+            desk.send(call, &order, cents).await
+        }
+    )*};
 }
 
-/// The same, declared to last longer than it does at a provider that forgets after a day.
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify, recover(provider_key = "72h"))]
-pub(crate) async fn keyed_too_long(
-    call: &ToolCall,
-    #[idem(state)] desk: Desk,
-    order: String,
-    cents: u64,
-) -> Result<Refund, SendError> {
-    desk.send(call, &order, cents).await
-}
-
-/// A look-up.
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify,
-    recover(lookup = find, then = operator), settles_in = "2m")]
-pub(crate) async fn looked_up(
-    call: &ToolCall,
-    #[idem(state)] desk: Desk,
-    order: String,
-    cents: u64,
-) -> Result<Refund, SendError> {
-    desk.send(call, &order, cents).await
-}
-
-/// The key first, then a look-up.
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify,
-    recover(provider_key = "24h", lookup = find), settles_in = "2m")]
-pub(crate) async fn key_then_lookup(
-    call: &ToolCall,
-    #[idem(state)] desk: Desk,
-    order: String,
-    cents: u64,
-) -> Result<Refund, SendError> {
-    desk.send(call, &order, cents).await
-}
-
-/// A look-up first, then the key.
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify,
-    recover(lookup = find, provider_key = "24h"), settles_in = "2m")]
-pub(crate) async fn lookup_then_key(
-    call: &ToolCall,
-    #[idem(state)] desk: Desk,
-    order: String,
-    cents: u64,
-) -> Result<Refund, SendError> {
-    desk.send(call, &order, cents).await
-}
-
-/// A look-up, then a bounded search.
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify,
-    recover(lookup = find, search = search), settles_in = "2m")]
-pub(crate) async fn lookup_then_search(
-    call: &ToolCall,
-    #[idem(state)] desk: Desk,
-    order: String,
-    cents: u64,
-) -> Result<Refund, SendError> {
-    desk.send(call, &order, cents).await
-}
-
-/// A look-up that only the reconciler makes.
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify,
-    recover(lookup = find), settles_in = "2m", on_unknown = "tell")]
-pub(crate) async fn told(
-    call: &ToolCall,
-    #[idem(state)] desk: Desk,
-    order: String,
-    cents: u64,
-) -> Result<Refund, SendError> {
-    desk.send(call, &order, cents).await
-}
-
-/// A look-up; whoever comes while something is under way is told.
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify,
-    recover(lookup = find), settles_in = "2m", on_busy = "tell")]
-pub(crate) async fn hasty(
-    call: &ToolCall,
-    #[idem(state)] desk: Desk,
-    order: String,
-    cents: u64,
-) -> Result<Refund, SendError> {
-    desk.send(call, &order, cents).await
-}
-
-/// Success needs the provider's reference.
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify,
-    recover(lookup = find), settles_in = "2m", reference = required)]
-pub(crate) async fn referenced(
-    call: &ToolCall,
-    #[idem(state)] desk: Desk,
-    order: String,
-    cents: u64,
-) -> Result<Refund, SendError> {
-    desk.send(call, &order, cents).await
-}
-
-/// The arguments are stored: the reconciler can send again.
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify,
-    recover(provider_key = "24h", lookup = find), settles_in = "2m", store_arguments)]
-pub(crate) async fn stored(
-    call: &ToolCall,
-    #[idem(state)] desk: Desk,
-    order: String,
-    cents: u64,
-) -> Result<Refund, SendError> {
-    desk.send(call, &order, cents).await
-}
-
-/// The arguments are stored, and the reconciler asks before it sends again.
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify,
-    recover(lookup = find, provider_key = "24h"), settles_in = "2m", store_arguments)]
-pub(crate) async fn stored_lookup_first(
-    call: &ToolCall,
-    #[idem(state)] desk: Desk,
-    order: String,
-    cents: u64,
-) -> Result<Refund, SendError> {
-    desk.send(call, &order, cents).await
-}
-
-/// The key comes first, but whoever comes again is told.
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify,
-    recover(provider_key = "24h", lookup = find), settles_in = "2m", on_unknown = "tell", store_arguments)]
-pub(crate) async fn told_with_key(
-    call: &ToolCall,
-    #[idem(state)] desk: Desk,
-    order: String,
-    cents: u64,
-) -> Result<Refund, SendError> {
-    desk.send(call, &order, cents).await
-}
-
-/// The key with a budget, then a look-up.
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify,
-    retry(max = 3, base = "1ms", cap = "2ms", deadline = "10m"),
-    recover(provider_key = "24h", lookup = find), settles_in = "2m")]
-pub(crate) async fn key_with_budget(
-    call: &ToolCall,
-    #[idem(state)] desk: Desk,
-    order: String,
-    cents: u64,
-) -> Result<Refund, SendError> {
-    desk.send(call, &order, cents).await
+tools! {
+    /// The provider's key, and nothing else.
+    keyed(recover(provider_key = "24h", then = operator))
+    /// The same, declared to last longer than it does at a provider that forgets after a day.
+    keyed_too_long(recover(provider_key = "72h"))
+    /// A look-up.
+    looked_up(recover(lookup = find, then = operator), settles_in = "2m")
+    /// The key first, then a look-up.
+    key_then_lookup(recover(provider_key = "24h", lookup = find), settles_in = "2m")
+    /// A look-up first, then the key.
+    lookup_then_key(recover(lookup = find, provider_key = "24h"), settles_in = "2m")
+    /// A look-up, then a bounded search.
+    lookup_then_search(recover(lookup = find, search = search), settles_in = "2m")
+    /// A look-up that only the reconciler makes.
+    told(recover(lookup = find), settles_in = "2m", on_unknown = "tell")
+    /// A look-up; whoever comes while something is under way is told.
+    hasty(recover(lookup = find), settles_in = "2m", on_busy = "tell")
+    /// Success needs the provider's reference.
+    referenced(recover(lookup = find), settles_in = "2m", reference = required)
+    /// The arguments are stored: the reconciler can send again.
+    stored(recover(provider_key = "24h", lookup = find), settles_in = "2m", store_arguments)
+    /// The arguments are stored, and the reconciler asks before it sends again.
+    stored_lookup_first(recover(lookup = find, provider_key = "24h"), settles_in = "2m", store_arguments)
+    /// The key comes first, but whoever comes again is told.
+    told_with_key(recover(provider_key = "24h", lookup = find), settles_in = "2m", on_unknown = "tell", store_arguments)
+    /// The key with a budget, then a look-up.
+    key_with_budget(retry(max = 3, base = "1ms", cap = "2ms", deadline = "10m"), recover(provider_key = "24h", lookup = find), settles_in = "2m")
 }
 
 /// A tool that is a method, and looks up with its own state.
