@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{
-    Engine,
+    Engine, around,
     asked::{Asked, budget},
     codec::IsResult,
     enter::{unavailable, unknown},
@@ -100,7 +100,7 @@ impl Asked {
             without_key: "left to a call's own attempt while the provider's key window is open",
             timeout,
         };
-        let judge = chain.pass(&operation, fence, &asking).await;
+        let judge = around::unheard(chain.pass(&operation, fence, &asking)).await;
         found(engine, judge).await
     }
 

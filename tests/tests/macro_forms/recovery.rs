@@ -38,6 +38,32 @@ async fn found(_call: &ToolCall, order: String, #[idem(state)] bodies: Bodies) -
     Err(format!("the answer about {order} was lost").into())
 }
 
+#[idempotent(scope = "tenant", key = "args")]
+async fn audited(call: &ToolCall, operation: String) -> Result<u32, Boxed> {
+    call.reference(operation);
+    Ok(7)
+}
+
+async fn ask_by_a_tool(idem: &Idem, operation: Unsettled) -> Result<Verdict<u32>, Boxed> {
+    let value = audited(&idem.call().tenant("acme"), operation.operation().to_string()).await?;
+    Ok(Verdict::applied(value, "rf_1"))
+}
+
+#[idempotent(scope = "tenant", key = "args", recover(lookup = ask_by_a_tool))]
+async fn lost(_call: &ToolCall, order: String, #[idem(state)] _idem: Idem) -> Result<u32, Boxed> {
+    Err(format!("the answer about {order} was lost").into())
+}
+
+#[tokio::test]
+async fn a_guarded_tool_that_a_look_up_calls_is_not_taken_for_the_one_that_was_asked() {
+    let idem = Idem::open("memory:").await.expect("a ledger");
+    let call = idem.call().tenant("acme");
+    let first = lost_outcome(&call, "A-1".to_owned(), idem.clone()).await;
+    let second = lost_outcome(&call, "A-1".to_owned(), idem.clone()).await;
+    assert_eq!((second.value(), second.is_replay()), (Some(&7), true));
+    assert_eq!(second.operation(), first.operation());
+}
+
 #[tokio::test]
 async fn tools_with_boxed_errors_run_on_other_threads() {
     let idem = Idem::open("memory:").await.expect("a ledger");
