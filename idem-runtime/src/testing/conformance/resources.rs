@@ -6,7 +6,7 @@ use super::{
     stand::plain,
     subject::{Checked, Subject, holds, same},
 };
-use crate::ledger::{Ending, Grant, Judge, Reserve, Settle, Settled, State};
+use crate::ledger::{Budget, Ending, Grant, Judge, Reserve, Settle, Settled, State};
 
 /// A call that changes a room: bookings are `book`, cancellations `cancel`.
 fn on(room: &str, what: &str, id: &str) -> Reserve {
@@ -41,6 +41,17 @@ pub(super) async fn book_cancel_book(subject: &mut Subject) -> Checked {
     let third = done(subject, on("7", "cancel", "id7")).await?;
     same("its generations", &third.generations, &vec![2, 1])?;
     same("the third booking", &done(subject, book("id8")).await?.generations, &vec![3, 1])
+}
+
+pub(super) async fn given_up(subject: &mut Subject) -> Checked {
+    let book = subject.granted(on("7", "book", "id1")).await?;
+    subject.recorded(&book, Ending::Retryable).await?;
+    let budget = Some(Budget { attempts_max: 1, deadline: RETAIN });
+    let over = subject.found(Reserve { budget, ..on("7", "book", "id1") }).await?;
+    same("a booking that is given up", &over.record.state, &State::FailedFinal)?;
+    done(subject, on("7", "cancel", "id2")).await?;
+    let again = subject.granted(on("7", "book", "id3")).await?;
+    holds("an equal call is another operation now", again.operation != book.operation)
 }
 
 pub(super) async fn others_do_not_reopen(subject: &mut Subject) -> Checked {
