@@ -3,7 +3,7 @@
 //! Must not know why it may run or who asked. What it guarantees: the body starts only under a lease that is
 //! young enough, and its end is recorded before anybody is told.
 
-use std::{future::poll_fn, panic, sync::Arc, task::Poll};
+use std::{future::poll_fn, panic, sync::Arc, task::Poll, time::Duration};
 
 use tokio::task::JoinError;
 
@@ -31,6 +31,8 @@ pub(crate) struct Ended {
     pub(crate) stored: Option<Stored>,
     pub(crate) reference: Option<Arc<str>>,
     pub(crate) held: Held,
+    /// How long the next attempt is to wait.
+    pub(crate) pause: Duration,
 }
 
 /// Runs `body` here; dropping this future drops the body, which the ledger learns at once.
@@ -72,9 +74,9 @@ where
 
 async fn ended<R>(holding: Holding, output: R, end_of: impl FnOnce(&R) -> (End, Held)) -> Ran<R> {
     let (end, held) = end_of(&output);
-    let (stored, reference) = (end.stored.clone(), end.reference.clone());
+    let (stored, reference, pause) = (end.stored.clone(), end.reference.clone(), end.pause);
     let settled = holding.settle(end).await;
-    Ran::Ended { output, end: Ended { settled, stored, reference, held } }
+    Ran::Ended { output, end: Ended { settled, stored, reference, held, pause } }
 }
 
 fn lost<R>(error: JoinError) -> Ran<R> {

@@ -338,6 +338,7 @@ impl<S: Store> Decorated<S> {
                 reference: None,
                 stored: None,
                 retain: YEAR,
+                pause: Duration::ZERO,
                 budget: None,
                 resources: Arc::default(),
                 looks: true,

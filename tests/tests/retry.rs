@@ -11,8 +11,8 @@ use std::{
 };
 
 use idem_runtime::{
-    Attempt, ErrorClass, Idem, OperationId, Outcome, Refusal, RefusalKind, ToolCall, Unsettled, Verdict, idempotent,
-    ledger::State, testing::TestClock,
+    Attempt, Clock as _, ErrorClass, Idem, OperationId, Outcome, Refusal, RefusalKind, ToolCall, Unsettled, Verdict,
+    idempotent, ledger::State, testing::TestClock,
 };
 use idem_tests::{
     provider::{Bank, BankError, Provider, Refund, SendError, Sending, classify},
@@ -92,6 +92,13 @@ async fn unsure(call: &ToolCall, #[idem(state)] desk: Desk, order: String, cents
 #[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify,
     retry(max = 2, base = "1s", cap = "1s", deadline = "30s"))]
 async fn slow(call: &ToolCall, #[idem(state)] desk: Desk, order: String, cents: u64) -> Result<Refund, SendError> {
+    Ok(desk.send(call, &order, cents).await?)
+}
+
+/// A budget with pauses of up to an hour; whoever comes meanwhile is told.
+#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify, on_busy = "tell",
+    retry(max = 3, base = "1h", cap = "1h", deadline = "1d"))]
+async fn rare(call: &ToolCall, #[idem(state)] desk: Desk, order: String, cents: u64) -> Result<Refund, SendError> {
     Ok(desk.send(call, &order, cents).await?)
 }
 
@@ -428,12 +435,31 @@ async fn a_calls_own_deadline_ends_its_retrying_and_later_calls_have_what_is_lef
         assert_eq!((told.kind(), stage.sent_and_done()), (&RefusalKind::FailedRetryable, (1, 0)), "{}", stage.name());
         let operation = told.operation().expect("an operation");
         assert_eq!(stage.setup.state(operation).await, "failed_retryable");
+        stage.setup.clock.advance(SECOND);
         // Two attempts are left of three, whoever makes them.
         let last = refusal(call!(refund_outcome, stage, stage.setup.call_as("call_2", 2)));
         assert_eq!((last.kind(), last.operation()), (&RefusalKind::FailedFinal, Some(operation)), "{}", stage.name());
         assert_eq!(stage.sent_and_done(), (3, 0), "{}", stage.name());
         assert_eq!(refusal(call!(refund_outcome, stage)).kind(), &RefusalKind::FailedFinal);
         assert_eq!(stage.sent_and_done(), (3, 0), "{}", stage.name());
+    }
+}
+
+#[tokio::test]
+async fn r_e3_a_pause_is_the_operations_and_no_other_call_shortens_it() {
+    for mut stage in stages().await {
+        stage.plan([BUSY], Duration::ZERO);
+        // The pause is longer than the call may wait.
+        let told = refusal(call!(rare_outcome, stage));
+        let operation = told.operation().expect("an operation");
+        assert_eq!((told.kind(), stage.sent_and_done()), (&RefusalKind::FailedRetryable, (1, 0)), "{}", stage.name());
+        let until = stage.setup.record(operation).await.next_at.expect("a pause");
+        for id in ["call_1", "call_2"] {
+            let again = refusal(call!(rare_outcome, stage, stage.setup.call_as(id, 1)));
+            assert_eq!((again.kind(), stage.sent_and_done()), (&RefusalKind::FailedRetryable, (1, 0)), "{id}");
+        }
+        stage.setup.clock.advance(until.since(stage.setup.clock.now()));
+        assert_eq!((attempt(call!(rare_outcome, stage)), stage.sent_and_done()), (2, (2, 1)), "{}", stage.name());
     }
 }
 

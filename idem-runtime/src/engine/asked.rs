@@ -67,6 +67,7 @@ impl Asked {
             after_retention: spec.when_retention_ended(),
             lease: spec.declared_lease().unwrap_or(engine.config.lease),
             nonce: nonce(),
+            paused: false,
             resend: if context.resending { spec.key_window() } else { key_first(spec) },
             budget: budget(spec),
             retain: spec.declared_retain().unwrap_or(engine.config.retain),
@@ -89,6 +90,11 @@ impl Asked {
     /// From here on the call may send again under the provider's key, or may not.
     pub(super) fn resend(&mut self, window: Option<Duration>) {
         Arc::make_mut(&mut self.reserve).resend = window;
+    }
+
+    /// The call has waited for as long as the tool declares.
+    pub(super) fn paused(&mut self) {
+        Arc::make_mut(&mut self.reserve).paused = true;
     }
 
     /// The next reservation is another one than the last: it does not take that one's grant for its own.

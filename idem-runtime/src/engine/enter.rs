@@ -95,7 +95,7 @@ impl Asked {
 
     fn judged(&self, matches: &[Option<Match>]) -> Looked {
         match decide(&self.reserve, matches, self.engine.clock.now()) {
-            Decision::Answer(answer) if is_under_way(answer.record.state) => Looked::Taken,
+            Decision::Answer(answer) if self.waits_for(&answer.record) => Looked::Taken,
             Decision::EndLease(_) | Decision::GiveUp(_) | Decision::GrantAgain(_) => Looked::Taken,
             Decision::Answer(answer) => Looked::Known(self.answered(&answer, Kept::NotYet)),
             Decision::Refuse(conflict) => Looked::Known(Entered::Refused(self.refused(conflict))),
@@ -124,10 +124,10 @@ impl Asked {
             OnBusy::Wait => Busy::Park,
             OnBusy::Tell => Busy::Tell,
         };
-        let mut pause = POLL_FIRST;
+        let (mut pause, mut reserve) = (POLL_FIRST, Arc::clone(&self.reserve));
         loop {
             let left = self.deadline.since(self.engine.clock.now());
-            let reserved = self.engine.ledger.reserve(Arc::clone(&self.reserve), busy);
+            let reserved = self.engine.ledger.reserve(Arc::clone(&reserve), busy);
             let taken = match tokio::time::timeout(left, reserved).await {
                 Ok(Ok(taken)) => taken,
                 Ok(Err(error)) => return Entered::Refused(unavailable(error)),
@@ -146,6 +146,16 @@ impl Asked {
                         return entered;
                     }
                 }
+                // The next attempt is not due yet: whoever comes meanwhile waits as the tool declares.
+                Taken::Found(answer) if self.waits_for(&answer.record) => {
+                    let now = self.engine.clock.now();
+                    let wait = answer.record.pauses_until(now).map_or(Duration::ZERO, |until| until.since(now));
+                    if busy == Busy::Tell || self.deadline.since(now) <= wait {
+                        return self.answered(&answer, Kept::NotYet);
+                    }
+                    tokio::time::sleep(wait).await;
+                    Arc::make_mut(&mut reserve).paused = true;
+                }
                 // Its last owner's silence has just been recorded, and the way is free: the next reservation is granted.
                 Taken::Found(answer) if self.is_free(&answer.record) => {}
                 Taken::Found(answer) => {
@@ -154,6 +164,11 @@ impl Asked {
                 }
             }
         }
+    }
+
+    /// Whether somebody is at it whose end is worth waiting for, or the next attempt has to wait.
+    fn waits_for(&self, record: &Record) -> bool {
+        is_under_way(record.state) || record.pauses_until(self.engine.clock.now()).is_some() && !self.reserve.paused
     }
 
     fn is_free(&self, record: &Record) -> bool {
@@ -179,6 +194,7 @@ impl Asked {
             let now = self.engine.clock.now();
             match decide(&self.reserve, &matches, now) {
                 Decision::Answer(answer) if is_under_way(answer.record.state) => {}
+                Decision::Answer(answer) if self.waits_for(&answer.record) => return None,
                 Decision::Answer(answer) => return Some(self.answered(&answer, Kept::NotYet)),
                 Decision::Refuse(conflict) => {
                     return Some(Entered::Refused(self.refused(conflict)));

@@ -3,7 +3,7 @@
 //!
 //! Must not know what a look-up does. One caller at a time finds out: the others wait for it, or are told.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde::Serialize;
 
@@ -116,6 +116,12 @@ impl Asked {
         self.engine.clock.now()
     }
 
+    /// How long the attempt after `attempt` is to wait: nothing without a budget.
+    pub(super) fn pause(&self, attempt: u32) -> Duration {
+        let retry = self.spec.declared_retry();
+        retry.map_or(Duration::ZERO, |retry| self.engine.jitter.wait(retry.base, retry.cap, attempt.saturating_add(1)))
+    }
+
     /// How the call goes on after an attempt, once it has waited for as long as that takes.
     pub(super) async fn goes<R>(&self, ended: &Ended<R>, asks: bool) -> Goes {
         let unsettled = match ended.state() {
@@ -127,15 +133,15 @@ impl Asked {
         let next = ended.grant.attempt.saturating_add(1);
         let budget =
             retry.filter(|retry| next <= retry.attempts_max && now < ended.grant.reserved_at.after(retry.deadline));
-        let Some(retry) = budget else {
+        if budget.is_none() {
             // The key's step of the chain came to nothing: the next step is a look-up.
             let next_step = unsettled && ended.grant.in_doubt && asks;
             return if next_step { Goes::Asking } else { Goes::Nowhere };
-        };
+        }
         if unsettled && !asks && self.spec.key_window().is_none() {
             return Goes::Nowhere;
         }
-        let wait = self.engine.jitter.wait(retry.base, retry.cap, next);
+        let wait = ended.pause();
         if self.deadline.since(now) <= wait {
             return Goes::Nowhere;
         }
@@ -146,6 +152,7 @@ impl Asked {
     /// The next reservation of this call, after an attempt of its own.
     pub(super) fn next_attempt(&mut self, goes: Goes) {
         self.anew();
+        self.paused();
         if goes == Goes::Asking {
             self.resend(None);
         }

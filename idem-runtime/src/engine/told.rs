@@ -2,7 +2,7 @@
 //!
 //! Must not know how a call came to its answer.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -38,7 +38,8 @@ impl Asked {
         let config = &self.engine.config;
         let reference = attempt.heard().take();
         let retain = self.reserve.retain;
-        let end = |ending, stored, resources| End { ending, reference, stored: Some(stored), retain, resources };
+        let pause = self.pause(attempt.number());
+        let end = |ending, stored, resources| End { ending, reference, stored: Some(stored), retain, pause, resources };
         match output.as_result() {
             Ok(value) => match codec::write(value, config.result_bytes_max) {
                 Ok(stored) => {
@@ -72,6 +73,14 @@ impl<R> Ended<R> {
                 Ok(Settled::Late { record }) => Some(record.state),
                 Ok(Settled::Gone) | Err(_) => None,
             },
+        }
+    }
+
+    /// How long the next attempt is to wait.
+    pub(super) fn pause(&self) -> Duration {
+        match &self.ran {
+            Ran::Ended { end, .. } => end.pause,
+            Ran::TooLate | Ran::Lost => Duration::ZERO,
         }
     }
 

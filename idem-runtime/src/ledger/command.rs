@@ -107,6 +107,8 @@ pub struct Reserve {
     /// The call may send again, under the same provider key, what may have been sent before, while the provider's window
     /// is open: it counts from the first reservation and has this length.
     pub resend: Option<Duration>,
+    /// The call has waited for the pause that was declared before another attempt.
+    pub paused: bool,
     /// The attempts that the tool allows itself; without a budget callers decide.
     pub budget: Option<Budget>,
     /// How long a finished record answers.
@@ -255,6 +257,8 @@ pub struct Settle {
     pub stored: Option<Stored>,
     /// How long a finished record answers.
     pub retain: Duration,
+    /// How long the next attempt is to wait, if this one may be tried again.
+    pub pause: Duration,
     /// The attempts that the tool allows itself.
     pub budget: Option<Budget>,
     /// Digests of the resources that the result names.

@@ -79,6 +79,7 @@ pub fn decide(reserve: &Reserve, matches: &[Option<Match>], now: Timestamp) -> D
         State::FailedRetryable if reserve.budget.is_some_and(|budget| budget.is_over(record, now)) => {
             Decision::GiveUp(answer)
         }
+        State::FailedRetryable if !reserve.paused && record.pauses_until(now).is_some() => Decision::Answer(answer),
         State::FailedRetryable => Decision::Reopen(answer),
         State::OutcomeUnknown if may_resend(reserve, record, now) => Decision::Reopen(answer),
         State::InProgress | State::Reconciling if record.lease_ended(now) => Decision::EndLease(answer),

@@ -77,6 +77,7 @@ impl Holding {
             reference: end.reference,
             stored: end.stored,
             retain: end.retain,
+            pause: end.pause,
             budget: *budget,
             looks: unproved || !resources.is_empty() || !end.resources.is_empty(),
             resources: end.resources,
@@ -91,6 +92,8 @@ pub(crate) struct End {
     pub(crate) reference: Option<Arc<str>>,
     pub(crate) stored: Option<Stored>,
     pub(crate) retain: Duration,
+    /// How long the next attempt is to wait.
+    pub(crate) pause: Duration,
     /// Digests of the resources that the result names.
     pub(crate) resources: Arc<[Digest]>,
 }
@@ -99,7 +102,14 @@ impl End {
     /// Nobody stayed to say.
     fn silent(ending: Ending, words: &str) -> Self {
         let stored = Stored { kind: StoredKind::Text, bytes: words.as_bytes().into() };
-        Self { ending, reference: None, stored: Some(stored), retain: Duration::ZERO, resources: Arc::default() }
+        Self {
+            ending,
+            reference: None,
+            stored: Some(stored),
+            retain: Duration::ZERO,
+            pause: Duration::ZERO,
+            resources: Arc::default(),
+        }
     }
 }
 

@@ -171,7 +171,7 @@ pub struct Record {
     pub settled_at: Option<Timestamp>,
     /// Since when nothing more of its last attempt was heard: from here the tool's `settles_in` counts.
     pub unknown_at: Option<Timestamp>,
-    /// When a reconciler should ask next.
+    /// When a reconciler should ask next, or when the next attempt may start.
     pub next_at: Option<Timestamp>,
     /// The last fencing token that had been given when it finished; 0 where it changes no resource.
     pub settled_fence: i64,
@@ -242,6 +242,11 @@ impl Record {
     pub fn lease_ended(&self, now: Timestamp) -> bool {
         matches!(self.state, State::InProgress | State::Reconciling)
             && self.lease_until.is_none_or(|until| now >= until)
+    }
+
+    /// Until when the next attempt is to wait, if it is.
+    pub fn pauses_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.next_at.filter(|until| self.state == State::FailedRetryable && now < *until)
     }
 
     /// What decides where it can go.

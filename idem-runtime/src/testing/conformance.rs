@@ -169,6 +169,7 @@ pub const CHECKS: &[Check] = checks! {
     "what is on other resources, failed, or began before does not reopen" => resources::others_do_not_reopen,
     "what is unsettled is not reopened, and does not reopen" => resources::unsettled_is_not_reopened,
     "resources count that a result names, and successes however they are told" => resources::named_by_the_result,
+    "the next attempt waits for its pause, unless the call has waited" => budget::pause,
     "an operation that its budget ended is reopened as any other" => resources::given_up,
     "resources outlive a purge as long as an operation names them" => resources::purged_in_between,
     "links are shown both ways" => links::both_ways,

@@ -125,6 +125,9 @@ fn settle_held(
     record.reference = settle.reference.clone().or(record.reference.take());
     record.stored = settle.stored.clone().or(record.stored.take());
     course.give_up_if_over(settle.budget)?;
+    if course.record.state == State::FailedRetryable && !settle.pause.is_zero() {
+        course.record.next_at = Some(now.after(settle.pause));
+    }
     course.finished(last_fence);
     if event == Event::SettleOk && settle.attempt == 1 {
         // A first attempt that succeeded has no history but what its record says.

@@ -34,6 +34,24 @@ fn given_up(record: &Record, last: &Grant, subject: &Subject) -> Checked {
     same("the last error", &record.stored, &end(last, Ending::Retryable).stored)
 }
 
+pub(super) async fn pause(subject: &mut Subject) -> Checked {
+    let pause = Duration::from_secs(5);
+    let first = subject.granted(within(3, "A")).await?;
+    subject.settle(Settle { pause, ..ends(&first, Ending::Retryable, 3) }).await?;
+    let waits = |record: &Record| (record.state, record.attempt, record.next_at);
+    let until = Some(subject.now.after(pause));
+    same("at once", &waits(&subject.found(within(3, "A")).await?.record), &(State::FailedRetryable, 1, until))?;
+    subject.advance(just_under(pause));
+    same("just before", &waits(&subject.found(within(3, "A")).await?.record), &(State::FailedRetryable, 1, until))?;
+    subject.advance(NANO);
+    let second = subject.granted(within(3, "A")).await?;
+    same("the attempt when the pause has passed", &second.attempt, &2)?;
+    // The call that made the attempt waits by itself, by whatever clock.
+    subject.settle(Settle { pause, ..ends(&second, Ending::Retryable, 3) }).await?;
+    let third = subject.granted(Reserve { paused: true, ..within(3, "A") }).await?;
+    same("the attempt of a call that has waited", &third.attempt, &3)
+}
+
 pub(super) async fn attempts(subject: &mut Subject) -> Checked {
     let mut last = subject.granted(within(3, "A")).await?;
     for attempt in 1..3 {
