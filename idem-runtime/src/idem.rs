@@ -82,7 +82,8 @@ impl std::error::Error for OpenError {
 }
 
 impl Idem {
-    /// Opens a ledger: `sqlite://path/to/file.db` (created when it is not there), or `memory:`.
+    /// Opens a ledger: `sqlite://path/to/file.db` (created when it is not there), `postgres://user@host/database` (with the
+    /// feature `postgres`; its tables are created when they are not there), or `memory:`.
     ///
     /// # Errors
     /// [`OpenError`], when there is no such store or it cannot be used.
@@ -197,7 +198,10 @@ impl Builder {
     ///
     /// # Errors
     /// [`OpenError`], when there is no such store or it cannot be used.
-    #[cfg_attr(not(feature = "sqlite"), expect(clippy::unused_async, reason = "only a file makes it wait"))]
+    #[cfg_attr(
+        not(any(feature = "sqlite", feature = "postgres")),
+        expect(clippy::unused_async, reason = "only a file or a server makes it wait")
+    )]
     pub async fn open(self, address: &str) -> Result<Idem, OpenError> {
         if address == "memory:" {
             return self.with_store(MemoryStore::new());
@@ -220,8 +224,17 @@ impl Builder {
             };
             return self.with_store(store.map_err(OpenError::Store)?);
         }
+        #[cfg(feature = "postgres")]
+        if address.starts_with("postgres://") || address.starts_with("postgresql://") {
+            let store = crate::store::PostgresStore::open(address).await;
+            return self.with_store(store.map_err(OpenError::Store)?);
+        }
         let scheme = address.split(':').next().unwrap_or_default().to_owned();
-        let help = "write `sqlite://path/to/file.db` or `memory:`";
+        let help = if cfg!(feature = "postgres") {
+            "write `sqlite://path/to/file.db`, `postgres://user@host/database` or `memory:`"
+        } else {
+            "write `sqlite://path/to/file.db` or `memory:`; `postgres://…` needs the feature `postgres`"
+        };
         Err(OpenError::Address { address: format!("{scheme}:…"), help })
     }
 

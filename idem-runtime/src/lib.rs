@@ -110,6 +110,8 @@ pub use reconcile::{IntoVerdict, Unsettled, Verdict};
 pub use reconciler::{BoundTool, Reconciled, Reconciler};
 pub use secret::{IdentityKey, WeakKey};
 pub use store::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use store::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use store::SqliteStore;
 pub use tool::{Effect, ScopeKind, ToolSpec};

@@ -67,6 +67,15 @@ async fn the_sqlite_store_conforms() {
     check(async || files.open()).await;
 }
 
+/// One server for all checks; each check has a ledger of its own.
+#[cfg(feature = "postgres")]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_postgres_store_conforms() {
+    use idem_runtime::{PostgresStore, testing::postgres::Cluster};
+    let cluster = Cluster::start().expect("a server");
+    check(async || PostgresStore::open(&cluster.ledger().expect("a schema")).await.expect("a ledger")).await;
+}
+
 /// What a decorator changes of an honest store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {

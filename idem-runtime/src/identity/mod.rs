@@ -27,7 +27,7 @@ pub(crate) use arguments::PART_BYTES;
 pub(crate) use derive::identify;
 pub use frame::Digest;
 pub(crate) use names::operation_id;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) use names::where_to_look;
 pub(crate) use repeat::About;
 pub(crate) use resources::Resources;

@@ -122,13 +122,13 @@ const IDENTITY_BYTES: usize = 12;
 const GENERATION_AT: usize = SCOPE_BYTES + IDENTITY_BYTES;
 
 /// The scopes and identities among which an operation id is to be looked for: closed ranges of digests.
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) fn where_to_look(operation: OperationId) -> [(Digest, Digest); 2] {
     let bytes = operation.as_bytes();
     [range(&bytes[..SCOPE_BYTES]), range(&bytes[SCOPE_BYTES..GENERATION_AT])]
 }
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 fn range(prefix: &[u8]) -> (Digest, Digest) {
     let (mut from, mut to) = ([0; 32], [0xff; 32]);
     from[..prefix.len()].copy_from_slice(prefix);

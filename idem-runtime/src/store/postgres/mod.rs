@@ -1,0 +1,110 @@
+//! The shared ledger: a PostgreSQL database, for the processes of many machines.
+//!
+//! In reading order: [`open`] (what server it may be, migrations), [`transact`] (a batch in one transaction, again where
+//! others came first), [`work`] (records as they are read, moved in memory and written together), [`reserve`], [`unsettled`]
+//! and [`evidence`], [`flush`] and [`beside`] (the statements that write), [`upkeep`] (leases and counts), [`purge`]; [`read`]
+//! (records), [`readers`] (on a thread of their own), [`detail`], [`listing`], [`sweep`]; [`catalogue`] (names interned to
+//! numbers), and how PostgreSQL's [`failure`]s read in the ledger's words.
+
+mod beside;
+mod catalogue;
+mod detail;
+mod evidence;
+mod failure;
+mod flush;
+mod listing;
+mod open;
+mod purge;
+mod read;
+mod readers;
+mod reserve;
+mod sweep;
+mod transact;
+mod unsettled;
+mod upkeep;
+mod work;
+
+use std::{borrow::Cow, sync::Arc};
+
+use sqlx::{
+    Postgres,
+    postgres::{PgArguments, PgConnectOptions, PgConnection},
+    query::Query,
+};
+
+use self::{catalogue::Catalogue, readers::Readers};
+use crate::{
+    clock::Timestamp,
+    ledger::{BoxFuture, Command, Flow, Reader, Reply, Store, StoreError},
+};
+
+/// A ledger in a PostgreSQL database: one connection that writes, one transaction a batch.
+#[derive(Debug)]
+pub struct PostgresStore {
+    options: PgConnectOptions,
+    /// Opened where it is used: a connection belongs to the runtime that drives it.
+    writer: Option<PgConnection>,
+    catalogue: Catalogue,
+    readers: Arc<Readers>,
+    /// Where the next purge goes on.
+    purged_to: i64,
+}
+
+impl PostgresStore {
+    /// Opens the ledger in the database at `address` (`postgres://user@host/database`), and brings its schema up to date.
+    /// Safe from several processes at once.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the server cannot be reached, cannot write, or its ledger was written by a newer version of this
+    /// crate.
+    pub async fn open(address: &str) -> Result<Self, StoreError> {
+        let options = open::options(address)?;
+        open::prepare(&options).await?;
+        let readers = Arc::new(Readers::start(options.clone())?);
+        Ok(Self { options, writer: None, catalogue: Catalogue::default(), readers, purged_to: 0 })
+    }
+}
+
+impl Store for PostgresStore {
+    fn apply<'a>(
+        &'a mut self,
+        commands: &'a [Command],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Vec<Reply>, StoreError>> {
+        Box::pin(self.apply_all(commands, now))
+    }
+
+    fn reader(&self) -> Arc<dyn Reader> {
+        Arc::<Readers>::clone(&self.readers)
+    }
+
+    fn flow(&self) -> Flow {
+        Flow::Driven
+    }
+
+    fn close(&mut self) {
+        // The server notices, and there is nothing under way.
+        self.writer = None;
+    }
+}
+
+/// A statement without a name: a named one would not survive a pooler that lends connections by the transaction.
+fn sql<'q>(text: &'static str) -> Query<'q, Postgres, PgArguments> {
+    sqlx::query(text).persistent(false)
+}
+
+/// Words as a column can hold them: PostgreSQL has no text with a NUL in it, and what somebody said must not keep a
+/// settlement out.
+fn text(words: &str) -> Cow<'_, str> {
+    if words.contains('\0') { Cow::Owned(words.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(words) }
+}
+
+/// A number as a column holds it.
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A span of time as a column holds it.
+fn nanos(span: std::time::Duration) -> i64 {
+    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,127 @@
+//! Reaching the server: what a connection has to be, and the schema.
+//!
+//! Nothing here outlives a transaction on the server's side, so a pooler that lends connections by the transaction is none
+//! the wiser: no named statements, no session settings.
+
+use std::{str::FromStr, time::Duration};
+
+use sqlx::{ConnectOptions, Connection, PgConnection, Row, postgres::PgConnectOptions};
+
+use super::{
+    failure::{is_one_of, nothing, unavailable},
+    sql,
+};
+use crate::ledger::StoreError;
+
+/// The schema, one step a version; a step is never changed once released.
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+
+/// PostgreSQL before this version is not maintained any more.
+const SERVER_MIN: i64 = 140_000;
+
+/// How long a server may take to answer whoever connects.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How often processes that create the same ledger at once get in each other's way, at most.
+const TRIES: u32 = 20;
+
+/// What PostgreSQL says where two create the same table at once.
+const ALSO_CREATED: [&str; 5] = ["23505", "42P07", "42710", "40001", "40P01"];
+
+/// The options in an address.
+pub(super) fn options(address: &str) -> Result<PgConnectOptions, StoreError> {
+    let options = PgConnectOptions::from_str(address).map_err(|_| unavailable("the address is not one of PostgreSQL"))?;
+    // Statements are debug output of the driver's; the ledger's own spans say what they are for.
+    Ok(options.statement_cache_capacity(0).application_name("idem").disable_statement_logging())
+}
+
+/// A connection that can write.
+pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, StoreError> {
+    let connecting = tokio::time::timeout(CONNECT, PgConnection::connect_with(options));
+    match connecting.await {
+        Ok(connected) => connected.map_err(nothing),
+        Err(_) => Err(unavailable("the server did not answer in time")),
+    }
+}
+
+/// Brings the schema up to date, after a look at what kind of server it is. Safe from several processes at once.
+pub(super) async fn prepare(options: &PgConnectOptions) -> Result<(), StoreError> {
+    let mut tries = 0;
+    loop {
+        let mut db = connect(options).await?;
+        judge(&mut db).await?;
+        match migrate(&mut db).await {
+            Ok(version) if version > MIGRATIONS.len() => {
+                let known = MIGRATIONS.len();
+                return Err(unavailable(format!("its schema has version {version}, this crate knows up to {known}")));
+            }
+            Ok(_) => {
+                // Whatever becomes of the farewell, the schema is committed.
+                let _ = db.close().await;
+                return Ok(());
+            }
+            Err(error) if is_one_of(&error, &ALSO_CREATED) && tries < TRIES => tries += 1,
+            Err(error) => return Err(nothing(error)),
+        }
+    }
+}
+
+/// Refuses what cannot keep a promise.
+async fn judge(db: &mut PgConnection) -> Result<(), StoreError> {
+    let query = sql(
+        "select current_setting('server_version_num')::bigint as version, pg_is_in_recovery() as standby,
+                current_setting('default_transaction_read_only') as read_only, current_setting('fsync') as fsync",
+    );
+    let row = query.fetch_one(db).await.map_err(nothing)?;
+    let (version, standby): (i64, bool) = (get(&row, "version")?, get(&row, "standby")?);
+    if version < SERVER_MIN {
+        return Err(unavailable(format!("its version is {version}, PostgreSQL 14 is needed")));
+    }
+    if standby {
+        return Err(unavailable("it is a standby: a ledger needs the server that writes"));
+    }
+    if get::<String>(&row, "read_only")? == "on" {
+        return Err(unavailable("it is read-only (`default_transaction_read_only`): a ledger has to write"));
+    }
+    if get::<String>(&row, "fsync")? != "on" {
+        tracing::warn!("the ledger's server runs with `fsync = off`: a power loss takes back what it has confirmed");
+    }
+    Ok(())
+}
+
+fn get<'r, T: sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>>(
+    row: &'r sqlx::postgres::PgRow,
+    name: &str,
+) -> Result<T, StoreError> {
+    row.try_get(name).map_err(nothing)
+}
+
+/// Carries out the steps that are missing; says which version the schema has.
+async fn migrate(db: &mut PgConnection) -> Result<usize, sqlx::Error> {
+    // Whoever may only use the tables need not be allowed to create them.
+    let there: bool =
+        sql("select to_regclass('idem_migrations') is not null").fetch_one(&mut *db).await?.try_get(0)?;
+    if there && version(db).await? >= MIGRATIONS.len() {
+        return version(db).await;
+    }
+    let create = "create table if not exists idem_migrations (version bigint primary key, name text not null)";
+    sqlx::raw_sql(create).execute(&mut *db).await?;
+    sqlx::raw_sql("begin isolation level read committed read write; lock table idem_migrations in exclusive mode")
+        .execute(&mut *db)
+        .await?;
+    let done = version(db).await?;
+    for (at, step) in MIGRATIONS.iter().enumerate().skip(done) {
+        sqlx::raw_sql(*step).execute(&mut *db).await?;
+        let number = i64::try_from(at + 1).unwrap_or(i64::MAX);
+        sql("insert into idem_migrations (version, name) values ($1, 'schema')").bind(number).execute(&mut *db).await?;
+    }
+    // The first statement fails where the transaction was aborted: `commit` alone would call that a success.
+    sqlx::raw_sql("select 1; commit").execute(&mut *db).await?;
+    Ok(done.max(MIGRATIONS.len()))
+}
+
+async fn version(db: &mut PgConnection) -> Result<usize, sqlx::Error> {
+    let row = sql("select coalesce(max(version), 0) from idem_migrations").fetch_one(db).await?;
+    let version: i64 = row.try_get(0)?;
+    Ok(usize::try_from(version).unwrap_or(usize::MAX))
+}

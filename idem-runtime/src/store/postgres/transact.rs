@@ -1,0 +1,128 @@
+//! A batch of commands in one transaction, and again from the beginning where another process came first.
+//!
+//! Must not know what a command does. A connection on which anything failed is closed, never used again.
+
+use std::time::Duration;
+
+use sqlx::PgConnection;
+
+use super::{
+    PostgresStore,
+    catalogue::Catalogue,
+    failure::{Stopped, at_commit, unavailable},
+    open,
+    work::{Gate, Work},
+};
+use crate::{
+    clock::Timestamp,
+    ledger::{Command, Reply, StoreError},
+};
+
+/// How often a batch begins again because others came first.
+const TRIES: u32 = 12;
+
+/// The longest pause before it does; two that met must not meet again.
+const PAUSE_MAX: Duration = Duration::from_millis(40);
+
+/// How long a transaction may take before `commit` is sent, and how long `commit` may take. Whoever waits for longer does
+/// not know whether the server is still there.
+const TRANSACTION: Duration = Duration::from_secs(30);
+
+/// Whatever the server's own defaults are: a reservation waits for the disk, and sees what others committed meanwhile. The
+/// planner goes by the indexes, also while its statistics are those of an empty table.
+macro_rules! begin {
+    ($mode:literal) => {
+        concat!(
+            "begin isolation level read committed read write;
+             set local synchronous_commit = on;
+             set local lock_timeout = '10s';
+             set local idle_in_transaction_session_timeout = '60s';
+             set local enable_seqscan = off;
+             set local enable_hashjoin = off;
+             set local enable_mergejoin = off;
+             lock table idem_gate in ",
+            $mode,
+            " mode"
+        )
+    };
+}
+
+const BEGIN: &str = begin!("row share");
+
+/// Alone among those who create.
+const BEGIN_ALONE: &str = begin!("exclusive");
+
+/// The first statement fails where the transaction was aborted. `commit` alone would say `ROLLBACK` and be taken for success.
+const COMMIT: &str = "select 1; commit";
+
+impl PostgresStore {
+    pub(super) async fn apply_all(&mut self, commands: &[Command], now: Timestamp) -> Result<Vec<Reply>, StoreError> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut gate = Gate::Shared;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            // Taken out: only what went well comes back.
+            let mut db = self.connected().await?;
+            let mut purged_to = self.purged_to;
+            match transact(&mut db, &mut self.catalogue, commands, now, &mut gate, &mut purged_to).await {
+                Ok(replies) => {
+                    self.writer = Some(db);
+                    self.purged_to = purged_to;
+                    return Ok(replies);
+                }
+                Err(Stopped::Failed(error)) => return Err(error),
+                Err(Stopped::Again(error)) if tries >= TRIES => return Err(error),
+                Err(Stopped::Again(error)) => {
+                    tracing::debug!(%error, tries, "a batch begins again");
+                    tokio::time::sleep(PAUSE_MAX.mul_f64(fastrand::f64())).await;
+                }
+            }
+        }
+    }
+
+    /// The connection that writes, a new one where there is none.
+    async fn connected(&mut self) -> Result<PgConnection, StoreError> {
+        match self.writer.take() {
+            Some(db) => Ok(db),
+            None => open::connect(&self.options).await,
+        }
+    }
+}
+
+async fn transact(
+    db: &mut PgConnection,
+    catalogue: &mut Catalogue,
+    commands: &[Command],
+    now: Timestamp,
+    gate: &mut Gate,
+    purged_to: &mut i64,
+) -> Result<Vec<Reply>, Stopped> {
+    let prepared = tokio::time::timeout(TRANSACTION, async {
+        catalogue.learn(db, commands).await?;
+        let begin = match gate {
+            Gate::Shared => BEGIN,
+            Gate::Alone => BEGIN_ALONE,
+        };
+        sqlx::raw_sql(begin).execute(&mut *db).await?;
+        let mut work = Work::new(db, catalogue, now, gate, purged_to);
+        let replies = work.carry_out(commands).await?;
+        Ok::<_, Stopped>((replies, work.rows))
+    });
+    let (replies, rows) = match prepared.await {
+        Ok(prepared) => prepared?,
+        Err(_) => return Err(Stopped::Failed(unavailable("the server took too long; the transaction was given up"))),
+    };
+    if rows == 0 {
+        // Nothing was changed: there is nothing to make durable.
+        sqlx::raw_sql("rollback").execute(db).await?;
+        return Ok(replies);
+    }
+    match tokio::time::timeout(TRANSACTION, sqlx::raw_sql(COMMIT).execute(db)).await {
+        Ok(Ok(_)) => Ok(replies),
+        Ok(Err(error)) => Err(at_commit(error)),
+        Err(late) => Err(at_commit(sqlx::Error::Io(late.into()))),
+    }
+}
