@@ -67,13 +67,28 @@ async fn the_sqlite_store_conforms() {
     check(async || files.open()).await;
 }
 
-/// One server for all checks; each check has a ledger of its own.
+/// One server for all checks; each check has a ledger of its own. Several at once: what they wait for is the disk.
 #[cfg(feature = "postgres")]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_postgres_store_conforms() {
     use idem_runtime::{PostgresStore, testing::postgres::Cluster};
-    let cluster = Cluster::start().expect("a server");
-    check(async || PostgresStore::open(&cluster.ledger().expect("a schema")).await.expect("a ledger")).await;
+    let cluster = Arc::new(Cluster::start().expect("a server"));
+    let (seed, next) = (seed(), Arc::new(AtomicU32::new(0)));
+    let mut lanes = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let (cluster, next) = (Arc::clone(&cluster), Arc::clone(&next));
+        lanes.spawn(async move {
+            let mut wrong = Vec::new();
+            while let Some(check) = CHECKS.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
+                let address = cluster.ledger().expect("a schema");
+                let store = PostgresStore::open(&address).await.expect("a ledger");
+                wrong.extend(check.run(seed, store).await.err().map(|failures| failures.to_string()));
+            }
+            wrong
+        });
+    }
+    let wrong = lanes.join_all().await.concat();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// What a decorator changes of an honest store.

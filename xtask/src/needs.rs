@@ -2,19 +2,46 @@
 //!
 //! One row a need. It must not know which step asks: a service that tests talk to is one more row of [`OF_TESTS`].
 
+use std::{env, path::PathBuf};
+
 use anyhow::{Result, bail};
 use xshell::{Shell, cmd};
 
 /// What the tests need.
-pub(crate) const OF_TESTS: [Need; 1] = [Need {
-    what: "a C compiler",
-    why: "SQLite is built from its source",
-    found: |sh| {
-        let compiler = sh.var("CC").unwrap_or_else(|_| "cc".to_owned());
-        cfg!(target_env = "msvc") || answers(sh, &compiler, &["--version"])
+pub(crate) const OF_TESTS: [Need; 2] = [
+    Need {
+        what: "a C compiler",
+        why: "SQLite is built from its source",
+        found: |sh| {
+            let compiler = sh.var("CC").unwrap_or_else(|_| "cc".to_owned());
+            cfg!(target_env = "msvc") || answers(sh, &compiler, &["--version"])
+        },
+        source: Source::Debian(&["gcc", "libc6-dev"]),
     },
-    source: Source::Debian(&["gcc", "libc6-dev"]),
-}];
+    Need {
+        what: "PostgreSQL",
+        why: "the tests of its store start a server of their own",
+        found: |sh| {
+            // A server that is there already will do, with a client to make schemas on it.
+            let needed: &[&str] = match sh.var("IDEM_TEST_POSTGRES_URL") {
+                Ok(_) => &["psql"],
+                Err(_) => &["initdb", "pg_ctl", "psql"],
+            };
+            postgres_folders(sh).iter().any(|folder| needed.iter().all(|program| folder.join(program).exists()))
+        },
+        source: Source::Debian(&["postgresql"]),
+    },
+];
+
+/// Where PostgreSQL's programs may be: as the tests look for them.
+fn postgres_folders(sh: &Shell) -> Vec<PathBuf> {
+    if let Ok(folder) = sh.var("IDEM_TEST_POSTGRES_BIN") {
+        return vec![folder.into()];
+    }
+    let path = sh.var_os("PATH").unwrap_or_default();
+    let versions = sh.read_dir("/usr/lib/postgresql").unwrap_or_default();
+    env::split_paths(&path).chain(versions.into_iter().map(|version| version.join("bin"))).collect()
+}
 
 /// What `ci` needs to judge dependencies.
 pub(crate) const CARGO_DENY: Need = Need {

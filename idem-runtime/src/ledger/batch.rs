@@ -19,7 +19,7 @@ use super::{
     record::State,
     running::Running,
     shared::Shared,
-    store::Store,
+    store::{BoxFuture, Store},
 };
 
 /// A command, and whom its reply goes to.
@@ -102,7 +102,7 @@ impl Shared {
         let Core { store, runtime, .. } = core;
         let applied = store.apply(commands, now);
         match runtime {
-            Some(runtime) => runtime.block_on(applied),
+            Some(runtime) => driven(runtime, applied),
             None => match pin!(applied).poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(applied) => applied,
                 Poll::Pending => Err(StoreError::new(
@@ -172,6 +172,25 @@ impl Shared {
         };
         // A caller that has gone drops its holding, and so gives the attempt back.
         drop(reply.send(Ok(taken)));
+    }
+}
+
+/// Waits for a store that needs the ledger's runtime. Once the ledger's thread has ended, that is done on a caller's thread,
+/// which may belong to another runtime, and none may wait inside of another.
+fn driven<T: Send>(runtime: &tokio::runtime::Runtime, applied: BoxFuture<'_, T>) -> T {
+    if tokio::runtime::Handle::try_current().is_err() {
+        return runtime.block_on(applied);
+    }
+    let waited = std::thread::scope(|scope| scope.spawn(|| runtime.block_on(applied)).join());
+    waited.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // The last holder may be a caller's task, where nothing may wait for threads to end.
+            runtime.shutdown_background();
+        }
     }
 }
 

@@ -40,7 +40,10 @@ pub struct NoServer(String);
 impl fmt::Display for NoServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(why) = self;
-        write!(f, "start a PostgreSQL server: {why} (`cargo xtask test --install` installs it; `{GIVEN}` names another)")
+        write!(
+            f,
+            "start a PostgreSQL server: {why} (`cargo xtask test --install` installs it; `{GIVEN}` names another)"
+        )
     }
 }
 

@@ -8,10 +8,10 @@ use sqlx::PgConnection;
 
 use super::{flush::columns, sql, text, work::Key};
 use crate::{
+    OperationId,
     clock::Timestamp,
     identity::Digest,
     ledger::{Grant, Link, Reserve, course::Entry},
-    OperationId,
 };
 
 /// What waits to be written.

@@ -99,9 +99,8 @@ impl Catalogue {
         if self.scopes.contains_key(&(tenant, scope.digest)) {
             return Ok(());
         }
-        let insert = sql(
-            "insert into idem_scopes (tenant, digest, kind, value) values ($1, $2, $3, $4) on conflict do nothing",
-        );
+        let insert =
+            sql("insert into idem_scopes (tenant, digest, kind, value) values ($1, $2, $3, $4) on conflict do nothing");
         let value = scope.value.as_deref().map(text);
         insert
             .bind(tenant)

@@ -91,12 +91,7 @@ impl Work<'_> {
     }
 
     /// Weighs what was said about a new operation before its record was there.
-    pub(super) async fn consume(
-        &mut self,
-        reserve: &Reserve,
-        grant: Grant,
-        tenant: i64,
-    ) -> Result<Reserved, Stopped> {
+    pub(super) async fn consume(&mut self, reserve: &Reserve, grant: Grant, tenant: i64) -> Result<Reserved, Stopped> {
         if !self.waiting {
             return Ok(Reserved::Granted(grant));
         }
@@ -162,11 +157,7 @@ fn finding(row: &PgRow) -> Result<Finding, sqlx::Error> {
 }
 
 /// What was said about an operation, in order of arrival.
-pub(super) async fn said(
-    db: &mut PgConnection,
-    tenant: i64,
-    operation: OperationId,
-) -> Result<Vec<Said>, sqlx::Error> {
+pub(super) async fn said(db: &mut PgConnection, tenant: i64, operation: OperationId) -> Result<Vec<Said>, sqlx::Error> {
     let rows = sql(SAID).bind(tenant).bind(operation.as_bytes().as_slice()).fetch_all(db).await?;
     let said = rows.iter().map(|row| {
         Ok(Said {

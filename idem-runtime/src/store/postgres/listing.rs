@@ -46,11 +46,7 @@ fn query(listing: &Listing) -> &'static str {
     }
 }
 
-pub(super) async fn list(
-    db: &mut PgConnection,
-    tenant: i64,
-    listing: &Listing,
-) -> Result<Vec<Record>, sqlx::Error> {
+pub(super) async fn list(db: &mut PgConnection, tenant: i64, listing: &Listing) -> Result<Vec<Record>, sqlx::Error> {
     let states = if listing.states.is_empty() { &State::ALL[..] } else { &listing.states };
     let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
     let query = sql(query(listing))

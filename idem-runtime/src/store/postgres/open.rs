@@ -30,7 +30,8 @@ const ALSO_CREATED: [&str; 5] = ["23505", "42P07", "42710", "40001", "40P01"];
 
 /// The options in an address.
 pub(super) fn options(address: &str) -> Result<PgConnectOptions, StoreError> {
-    let options = PgConnectOptions::from_str(address).map_err(|_| unavailable("the address is not one of PostgreSQL"))?;
+    let options =
+        PgConnectOptions::from_str(address).map_err(|_| unavailable("the address is not one of PostgreSQL"))?;
     // Statements are debug output of the driver's; the ledger's own spans say what they are for.
     Ok(options.statement_cache_capacity(0).application_name("idem").disable_statement_logging())
 }
@@ -68,10 +69,8 @@ pub(super) async fn prepare(options: &PgConnectOptions) -> Result<(), StoreError
 
 /// Refuses what cannot keep a promise.
 async fn judge(db: &mut PgConnection) -> Result<(), StoreError> {
-    let query = sql(
-        "select current_setting('server_version_num')::bigint as version, pg_is_in_recovery() as standby,
-                current_setting('default_transaction_read_only') as read_only, current_setting('fsync') as fsync",
-    );
+    let query = sql("select current_setting('server_version_num')::bigint as version, pg_is_in_recovery() as standby,
+                current_setting('default_transaction_read_only') as read_only, current_setting('fsync') as fsync");
     let row = query.fetch_one(db).await.map_err(nothing)?;
     let (version, standby): (i64, bool) = (get(&row, "version")?, get(&row, "standby")?);
     if version < SERVER_MIN {
@@ -99,8 +98,7 @@ fn get<'r, T: sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>>(
 /// Carries out the steps that are missing; says which version the schema has.
 async fn migrate(db: &mut PgConnection) -> Result<usize, sqlx::Error> {
     // Whoever may only use the tables need not be allowed to create them.
-    let there: bool =
-        sql("select to_regclass('idem_migrations') is not null").fetch_one(&mut *db).await?.try_get(0)?;
+    let there: bool = sql("select to_regclass('idem_migrations') is not null").fetch_one(&mut *db).await?.try_get(0)?;
     if there && version(db).await? >= MIGRATIONS.len() {
         return version(db).await;
     }

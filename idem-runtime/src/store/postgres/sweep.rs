@@ -80,7 +80,8 @@ pub(super) async fn sweep(db: &mut PgConnection, sweep: Sweep, now: Timestamp) -
     let due: Vec<i64> = due.into_iter().take(many).collect();
     let mut records = Vec::with_capacity(due.len());
     for row in sql(DUE).bind(due).fetch_all(db).await? {
-        let tenant = Tenant::new(get::<String>(&row, "tenant_name")?).map_err(|_| misread("a tenant's name is blank"))?;
+        let tenant =
+            Tenant::new(get::<String>(&row, "tenant_name")?).map_err(|_| misread("a tenant's name is blank"))?;
         records.push((tenant, whole_record_in(&row)?));
     }
     Ok(Swept { due: records, next: Sweep { seen_to, running, ..sweep } })

@@ -10,9 +10,7 @@ use super::{
 };
 use crate::{
     id::Tenant,
-    ledger::{
-        BeginReconcile, Begun, Judge, Judged, Record, Resolve, Resolved, Settle, Settled, Silent, course,
-    },
+    ledger::{BeginReconcile, Begun, Judge, Judged, Record, Resolve, Resolved, Settle, Settled, Silent, course},
 };
 
 impl Work<'_> {

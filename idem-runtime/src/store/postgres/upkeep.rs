@@ -85,7 +85,8 @@ impl Work<'_> {
                 .bind(self.now.as_nanos());
             self.rows += query.execute(&mut *self.db).await?.rows_affected();
         }
-        let named = || tallies.iter().flat_map(|(tenant, tally)| tally.aliases.iter().map(|it| (*tenant, tally.row, it)));
+        let named =
+            || tallies.iter().flat_map(|(tenant, tally)| tally.aliases.iter().map(|it| (*tenant, tally.row, it)));
         if named().next().is_some() {
             let query = sql(ALIASES)
                 .bind(named().map(|(tenant, ..)| tenant).collect::<Vec<_>>())
