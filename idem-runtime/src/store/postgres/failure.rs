@@ -87,7 +87,7 @@ pub(super) fn is_one_of(error: &Error, codes: &[&str]) -> bool {
 }
 
 fn code(error: &Error) -> Option<String> {
-    error.as_database_error()?.code().map(|code| code.into_owned())
+    error.as_database_error()?.code().map(std::borrow::Cow::into_owned)
 }
 
 fn kind(error: &Error) -> StoreErrorKind {

@@ -33,7 +33,7 @@ const TAKE: &str = "\
     )
     select count(*) from taken";
 
-/// The fields that change: the first 24 parameters, in this order.
+/// The fields that change: the first 23 parameters, in this order.
 const CREATE: &str = "\
     insert into idem_operations
         (tenant, id, version, state, in_doubt, disproved, attempt, fence, nonce, reconcile_fence, passes, answered,
@@ -47,7 +47,7 @@ const CREATE: &str = "\
         $23::bytea[], $24::bigint[], $25::bytea[], $26::bigint[], $27::text[], $28::bigint[], $29::text[], $30::bytea[],
         $31::bytea[], $32::bytea[], $33::bigint[], $34::boolean[])";
 
-/// The rows are held in the version that was read; only renewals leave it as it is, and they wait.
+/// Where the version is the one that was read; the rows are held, so it is.
 const MOVE: &str = "\
     update idem_operations o
     set version = n.version, state = n.state, in_doubt = n.in_doubt, disproved = n.disproved, attempt = n.attempt,
@@ -59,11 +59,11 @@ const MOVE: &str = "\
         $1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::boolean[], $6::boolean[], $7::bigint[], $8::bigint[],
         $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
         $16::bigint[], $17::bigint[], $18::boolean[], $19::bigint[], $20::bigint[], $21::text[], $22::boolean[],
-        $23::bytea[])
+        $23::bytea[], $24::bigint[])
         as n (tenant, id, version, state, in_doubt, disproved, attempt, fence, nonce, reconcile_fence, passes, answered,
               lease_until, settled_at, unknown_at, next_at, settled_fence, has_resources, retain, retain_until, reference,
-              review, content)
-    where o.tenant = n.tenant and o.id = n.id and o.version < n.version";
+              review, content, before)
+    where o.tenant = n.tenant and o.id = n.id and o.version = n.before";
 
 const RESULT: &str = "\
     insert into idem_results (tenant, operation, kind, bytes)
@@ -95,7 +95,8 @@ impl Work<'_> {
             self.rows += created.rows_affected();
         }
         if !moved.is_empty() {
-            let done = changing(sql(MOVE), &moved).execute(&mut *self.db).await?.rows_affected();
+            let before: Vec<i64> = moved.iter().map(|(_, held)| held.version.cast_signed()).collect();
+            let done = changing(sql(MOVE), &moved).bind(before).execute(&mut *self.db).await?.rows_affected();
             if done != moved.len() as u64 {
                 return Err(corrupt("an operation changed inside the transaction that holds it").into());
             }
@@ -105,7 +106,7 @@ impl Work<'_> {
             self.rows += results(&told).execute(&mut *self.db).await?.rows_affected();
         }
         for held in self.records.values_mut() {
-            (held.fresh, held.moved, held.told) = (None, false, false);
+            (held.fresh, held.moved, held.told, held.version) = (None, false, false, held.record.version);
         }
         self.rows += self.beside.write(&mut *self.db, self.now).await?;
         Ok(())

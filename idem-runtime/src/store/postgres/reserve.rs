@@ -116,7 +116,8 @@ impl Work<'_> {
         }
         self.beside.bring(key, reserve, grant);
         let fresh = Some(Fresh { scope, tool, names });
-        self.records.insert(key, Held { record: Arc::new(record), fresh, moved: false, told: false });
+        self.records
+            .insert(key, Held { version: record.version, record: Arc::new(record), fresh, moved: false, told: false });
         Ok(())
     }
 

@@ -38,6 +38,8 @@ pub(super) type Key = (i64, i64);
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) record: Arc<Record>,
+    /// The version in which the table has it.
+    pub(super) version: u64,
     /// What only a new record brings.
     pub(super) fresh: Option<Fresh>,
     pub(super) moved: bool,
@@ -224,7 +226,9 @@ impl<'a> Work<'a> {
                 Command::Verdict(judge) => add(self.catalogue.tenant(&judge.tenant), judge.row),
                 Command::Resolve(resolve) => add(self.catalogue.tenant(&resolve.tenant), resolve.row),
                 Command::EndLeases(all) => {
-                    all.iter().for_each(|silent| add(self.catalogue.tenant(&silent.tenant), silent.row));
+                    for silent in all {
+                        add(self.catalogue.tenant(&silent.tenant), silent.row);
+                    }
                 }
                 _ => {}
             }
@@ -247,7 +251,8 @@ impl<'a> Work<'a> {
                 tenants.push(tenant);
                 rows.push(record.row);
             }
-            let held = Held { record: Arc::new(record), fresh: None, moved: false, told: false };
+            let version = record.version;
+            let held = Held { record: Arc::new(record), version, fresh: None, moved: false, told: false };
             self.records.insert((tenant, held.record.row), held);
         }
         if rows.is_empty() {

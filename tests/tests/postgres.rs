@@ -1,0 +1,74 @@
+//! A PostgreSQL ledger that several processes share.
+//!
+//! Processes are ledgers of their own in one program: they share nothing but the server.
+
+#![cfg(feature = "postgres")]
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use idem_runtime::{Idem, OpenError, PostgresStore, ToolCall, idempotent, testing::postgres::Cluster};
+use tokio::{sync::Barrier, task::JoinSet};
+
+const PROCESSES: usize = 6;
+const ORDERS: usize = 12;
+
+static SENT: AtomicU32 = AtomicU32::new(0);
+
+#[idempotent(scope = conversation, key = "args")]
+async fn send(#[idem(call)] call: &ToolCall, order: String) -> Result<String, String> {
+    SENT.fetch_add(1, Ordering::SeqCst);
+    tokio::task::yield_now().await;
+    Ok(format!("sent {order}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_processes_one_runs_each_operation() {
+    let cluster = Cluster::start().expect("a server");
+    let address: Arc<str> = cluster.ledger().expect("a schema").into();
+    let barrier = Arc::new(Barrier::new(PROCESSES));
+    let mut processes = JoinSet::new();
+    for process in 0..PROCESSES {
+        let (address, barrier) = (Arc::clone(&address), Arc::clone(&barrier));
+        processes.spawn(async move {
+            // Together, also at the making of the schema.
+            barrier.wait().await;
+            let idem = Idem::open(&address).await.expect("a ledger");
+            let mut calls = JoinSet::new();
+            for nth in 0..ORDERS {
+                // Each in another order, so that batches want the same records back to front.
+                let order = if process % 2 == 0 { nth } else { ORDERS - 1 - nth };
+                let call =
+                    idem.call().tenant("acme").conversation("c").turn(1).tool_call_id(format!("{process}-{nth}"));
+                calls.spawn(async move { send(&call, format!("order {order}")).await });
+            }
+            for told in calls.join_all().await {
+                told.expect("sent, by whomever");
+            }
+        });
+    }
+    processes.join_all().await;
+    assert_eq!(SENT.load(Ordering::SeqCst), u32::try_from(ORDERS).expect("few"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_of_a_newer_version_is_refused() {
+    let cluster = Cluster::start().expect("a server");
+    let address = cluster.ledger().expect("a schema");
+    PostgresStore::open(&address).await.expect("a new ledger");
+    let schema = address.rsplit("%3D").next().expect("a schema");
+    cluster.say(&format!("insert into {schema}.idem_migrations (version, name) values (99, 'later')")).expect("a step");
+    let refused = PostgresStore::open(&address).await.expect_err("too new").to_string();
+    assert!(refused.contains("version 99"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_write_is_refused() {
+    let cluster = Cluster::start().expect("a server");
+    let address = cluster.ledger().expect("a schema");
+    cluster.say("alter database postgres set default_transaction_read_only = on").expect("a setting");
+    let Err(OpenError::Store(refused)) = Idem::open(&address).await else { panic!("opened on a read-only server") };
+    assert!(refused.to_string().contains("read-only"), "{refused}");
+}
