@@ -17,8 +17,8 @@ const ORDERS: usize = 12;
 
 static SENT: AtomicU32 = AtomicU32::new(0);
 
-#[idempotent(scope = conversation, key = "args")]
-async fn send(#[idem(call)] call: &ToolCall, order: String) -> Result<String, String> {
+#[idempotent(scope = "conversation", key = "args")]
+async fn send(call: &ToolCall, order: String) -> Result<String, String> {
     SENT.fetch_add(1, Ordering::SeqCst);
     tokio::task::yield_now().await;
     Ok(format!("sent {order}"))
