@@ -17,6 +17,7 @@ pub(crate) const OF_TESTS: [Need; 2] = [
             cfg!(target_env = "msvc") || answers(sh, &compiler, &["--version"])
         },
         source: Source::Debian(&["gcc", "libc6-dev"]),
+        elsewhere: None,
     },
     Need {
         what: "PostgreSQL",
@@ -30,6 +31,10 @@ pub(crate) const OF_TESTS: [Need; 2] = [
             postgres_folders(sh).iter().any(|folder| needed.iter().all(|program| folder.join(program).exists()))
         },
         source: Source::Debian(&["postgresql"]),
+        elsewhere: Some(
+            "`dnf install postgresql-server postgresql`, `pacman -S postgresql` or `brew install postgresql`; or name the folder \
+             of its programs in IDEM_TEST_POSTGRES_BIN, or a server that is there in IDEM_TEST_POSTGRES_URL",
+        ),
     },
 ];
 
@@ -49,6 +54,7 @@ pub(crate) const CARGO_DENY: Need = Need {
     why: "it checks bans, licences and sources of dependencies",
     found: |sh| answers(sh, "cargo", &["deny", "--version"]),
     source: Source::Cargo { name: "cargo-deny", version: "0.20.2" },
+    elsewhere: None,
 };
 
 pub(crate) struct Need {
@@ -56,6 +62,8 @@ pub(crate) struct Need {
     why: &'static str,
     found: fn(&Shell) -> bool,
     source: Source,
+    /// What to do where the source is not for this system.
+    elsewhere: Option<&'static str>,
 }
 
 enum Source {
@@ -87,6 +95,9 @@ pub(crate) fn provide(sh: &Shell, needs: &[Need], missing: Missing) -> Result<()
             continue;
         }
         println!("{}: missing ({}); comes with `{}`", need.what, need.why, need.source.command());
+        if let Some(elsewhere) = need.elsewhere {
+            println!("  elsewhere: {elsewhere}");
+        }
         match missing {
             Missing::Say => left.push(need.what),
             Missing::Install => need.source.install(sh)?,

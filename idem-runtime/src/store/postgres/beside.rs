@@ -8,8 +8,8 @@ use sqlx::PgConnection;
 
 use super::{flush::columns, sql, text, work::Key};
 use crate::{
-    OperationId,
     clock::Timestamp,
+    id::OperationId,
     identity::Digest,
     ledger::{Grant, Link, Reserve, course::Entry},
 };
