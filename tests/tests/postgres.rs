@@ -9,7 +9,12 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use idem_runtime::{Idem, OpenError, PostgresStore, ToolCall, idempotent, testing::postgres::Cluster};
+use idem_runtime::{
+    Idem, OpenError, PostgresStore, Tenant, ToolCall, idempotent,
+    ledger::{Evidence, State},
+    prepare,
+    testing::postgres::Cluster,
+};
 use tokio::{sync::Barrier, task::JoinSet};
 
 const PROCESSES: usize = 6;
@@ -22,6 +27,20 @@ async fn send(call: &ToolCall, order: String) -> Result<String, String> {
     SENT.fetch_add(1, Ordering::SeqCst);
     tokio::task::yield_now().await;
     Ok(format!("sent {order}"))
+}
+
+static SETTLED: AtomicU32 = AtomicU32::new(0);
+
+#[idempotent(scope = "conversation", key = "args")]
+async fn settle(call: &ToolCall, order: String) -> Result<String, String> {
+    SETTLED.fetch_add(1, Ordering::SeqCst);
+    Ok(format!("settled {order}"))
+}
+
+/// Never knows what became of it.
+#[idempotent(scope = "conversation", key = "args")]
+async fn ask(call: &ToolCall, order: String) -> Result<String, String> {
+    Err(format!("no answer about {order}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,4 +90,39 @@ async fn a_server_that_does_not_write_is_refused() {
     cluster.say("alter database postgres set default_transaction_read_only = on").expect("a setting");
     let Err(OpenError::Store(refused)) = Idem::open(&address).await else { panic!("opened on a read-only server") };
     assert!(refused.to_string().contains("read-only"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_the_server_ends_are_made_anew() {
+    let cluster = Cluster::start().expect("a server");
+    let idem = Idem::open(&cluster.ledger().expect("a schema")).await.expect("a ledger");
+    for round in 0..3 {
+        let call = idem.call().tenant("acme").conversation("c").turn(round).tool_call_id(format!("call-{round}"));
+        let told = settle(&call, format!("order {round}")).await.expect("settled");
+        assert_eq!(told, format!("settled order {round}"));
+        let again = idem.call().tenant("acme").conversation("c").turn(9).tool_call_id(format!("again-{round}"));
+        settle(&again, format!("order {round}")).await.expect("a replay");
+        let end = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'idem'";
+        cluster.say(end).expect("ended");
+    }
+    assert_eq!(SETTLED.load(Ordering::SeqCst), 3);
+}
+
+/// Evidence comes while its record is being created: whichever is first, it is weighed.
+#[tokio::test(flavor = "multi_thread")]
+async fn evidence_and_its_record_do_not_miss_each_other() {
+    let cluster = Cluster::start().expect("a server");
+    let address = cluster.ledger().expect("a schema");
+    let (calls, hooks) = (Idem::open(&address).await.expect("a ledger"), Idem::open(&address).await.expect("a ledger"));
+    let tenant = Tenant::new("acme").expect("a tenant");
+    for round in 0..40 {
+        let call = calls.call().tenant("acme").conversation("c").turn(1).tool_call_id(format!("e-{round}"));
+        let order = format!("round {round}");
+        let operation = prepare(ask(&call, order.clone())).await.expect("a record").operation();
+        let evidence = Evidence::of(&tenant, operation, "webhook", "event").applied(None, None);
+        let (_, heard) = tokio::join!(ask(&call, order), hooks.evidence(evidence));
+        heard.expect("heard");
+        let record = calls.show(&tenant, operation).await.expect("read").expect("a record");
+        assert_eq!(record.state, State::Succeeded, "in round {round}");
+    }
 }
