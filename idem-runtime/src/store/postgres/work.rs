@@ -64,7 +64,7 @@ pub(super) struct Name {
     pub(super) later: bool,
 }
 
-/// What each generation of a digest leads to, by tenant and scope.
+/// What generations of a digest lead to, by tenant and scope: those that somebody asks for.
 type Names = FxHashMap<(i64, i64, Digest), BTreeMap<u32, i64>>;
 
 /// One transaction under way.
@@ -87,10 +87,14 @@ pub(super) struct Work<'a> {
     pub(super) rows: u64,
 }
 
+/// The newest generation of each, or the one that is asked for.
 const NAMES: &str = "\
     select i.tenant, i.scope, i.digest, i.generation, i.operation
-    from unnest($1::bigint[], $2::bigint[], $3::bytea[]) as asked (tenant, scope, digest)
-    join idem_identities i on i.tenant = asked.tenant and i.scope = asked.scope and i.digest = asked.digest";
+    from unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[]) as asked (tenant, scope, digest, generation)
+    join idem_identities i on i.tenant = asked.tenant and i.scope = asked.scope and i.digest = asked.digest
+        and i.generation = coalesce(asked.generation, (
+            select max(newest.generation) from idem_identities newest
+            where newest.tenant = asked.tenant and newest.scope = asked.scope and newest.digest = asked.digest))";
 
 /// In the order of their handles, so that two batches do not wait for each other. Results are read afterwards: a record that
 /// had to be waited for is newer than what else this statement sees.
@@ -184,23 +188,25 @@ impl<'a> Work<'a> {
     }
 
     async fn read_names(&mut self, commands: &[Command]) -> Result<(), Stopped> {
-        let (mut tenants, mut scopes, mut digests) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut tenants, mut scopes) = (Vec::new(), Vec::new());
+        let (mut digests, mut generations) = (Vec::new(), Vec::new());
         let mut asked = FxHashSet::default();
         for command in commands {
             let Command::Reserve(reserve) = command else { continue };
             let (tenant, scope) = self.place(reserve)?;
             for identity in &reserve.identities {
-                if asked.insert((tenant, scope, identity.digest)) {
+                if asked.insert((tenant, scope, identity.digest, identity.generation)) {
                     tenants.push(tenant);
                     scopes.push(scope);
                     digests.push(identity.digest.as_slice());
+                    generations.push(identity.generation.map(i64::from));
                 }
             }
         }
         if asked.is_empty() {
             return Ok(());
         }
-        let query = sql(NAMES).bind(tenants).bind(scopes).bind(digests);
+        let query = sql(NAMES).bind(tenants).bind(scopes).bind(digests).bind(generations);
         for row in query.fetch_all(&mut *self.db).await? {
             let (tenant, scope, operation) = (get(&row, "tenant")?, get(&row, "scope")?, get(&row, "operation")?);
             let (digest, generation) = (read::digest(&row, "digest")?, read::count(&row, "generation")?);
