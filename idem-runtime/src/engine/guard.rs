@@ -39,6 +39,8 @@ struct Identified {
     call: ToolCall,
     asked: Asked,
     entered: Entered,
+    /// The tool's own check has said yes.
+    checked: bool,
 }
 
 /// Everything that a granted attempt needs.
@@ -125,7 +127,7 @@ impl Guard {
         R: IsResult,
         R::Ok: DeserializeOwned,
     {
-        let Identified { call, asked, entered } = self.identified(policy, First::IfItPays, async || Ok(())).await?;
+        let Identified { call, asked, entered, .. } = self.identified(policy, First::IfItPays, async || Ok(())).await?;
         match entered {
             Entered::Run(holding) => Ok(Box::new(Run::new(Arc::new(asked), *holding, call))),
             Entered::Replay(answer) => Err(replayed(policy, &asked, &answer)),
@@ -157,7 +159,9 @@ impl Guard {
             Ok(identified) => identified,
             Err(told) => return told,
         };
-        let Identified { call, asked, mut entered } = identified;
+        let Identified { call, asked, mut entered, checked } = identified;
+        // A call that found out first is checked when its turn comes.
+        let mut unchecked = validate.filter(|_| !checked);
         let _under_way = asked.engine.ledger.under_way();
         let (mut asked, mut args) = (Arc::new(asked), Some(args));
         // A reconciler that sends again asks by itself afterwards.
@@ -180,10 +184,13 @@ impl Guard {
                     _ => return refuse(policy, unknown(&answer.record)),
                 },
             };
-            let Some(given) = args.take() else {
-                let why = "the arguments were used up by the attempt before";
-                return refuse(policy, Refusal::new(RefusalKind::FailedRetryable).because(why));
-            };
+            // Whoever goes on after an attempt has them once more.
+            let Some(given) = args.take() else { return refuse(policy, Refusal::new(RefusalKind::FailedRetryable)) };
+            if let Some(validate) = unchecked.take()
+                && let Err(denied) = around::unheard(validate(&given)).await
+            {
+                return deny(policy, denied);
+            }
             args = again.map(|again| again(&given));
             let run = Run::new(Arc::clone(&asked), *holding, call.clone());
             let body = body(run.attempt.clone(), given);
@@ -220,22 +227,16 @@ impl Guard {
         }
         let _under_way = asked.engine.ledger.under_way();
         asked.linked().await.map_err(|refusal| refuse(policy, refusal))?;
-        let entered = match asked.look(first).await {
-            Looked::Known(entered) => entered,
+        let (entered, checked) = match asked.look(first).await {
+            Looked::Known(entered) => (entered, false),
             Looked::Free => match around::unheard(validate()).await {
-                Ok(()) => Box::pin(asked.enter()).await,
+                Ok(()) => (Box::pin(asked.enter()).await, true),
                 Err(denied) => return Err(deny(policy, denied)),
             },
             // A repeat of what is running is no new effect: it waits unchecked, and is checked only if its turn comes.
-            Looked::Taken => match Box::pin(asked.enter()).await {
-                Entered::Run(holding) => match around::unheard(validate()).await {
-                    Ok(()) => Entered::Run(holding),
-                    Err(denied) => return Err(deny(policy, denied)),
-                },
-                answered => answered,
-            },
+            Looked::Taken => (Box::pin(asked.enter()).await, false),
         };
-        Ok(Identified { call, asked, entered })
+        Ok(Identified { call, asked, entered, checked })
     }
 }
 

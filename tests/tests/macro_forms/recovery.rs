@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use idem_runtime::{Idem, ToolCall, Unsettled, Verdict, idempotent};
+use idem_runtime::{Idem, Tenant, ToolCall, Unsettled, Verdict, idempotent};
 
 type Boxed = Box<dyn std::error::Error + Send + Sync>;
 type Bodies = Arc<AtomicU32>;
@@ -52,6 +52,40 @@ async fn ask_by_a_tool(idem: &Idem, operation: Unsettled) -> Result<Verdict<u32>
 #[idempotent(scope = "tenant", key = "args", recover(lookup = ask_by_a_tool))]
 async fn lost(_call: &ToolCall, order: String, #[idem(state)] _idem: Idem) -> Result<u32, Boxed> {
     Err(format!("the answer about {order} was lost").into())
+}
+
+/// Open until the first body ran.
+#[expect(clippy::unused_async, reason = "a check may wait")]
+async fn still_open(_: &String, bodies: &Bodies) -> Result<(), Boxed> {
+    if bodies.load(Ordering::Relaxed) == 0 { Ok(()) } else { Err("closed".into()) }
+}
+
+#[expect(clippy::unused_async, reason = "a look-up may wait")]
+async fn nothing_there(_: &Bodies, _: Unsettled) -> Verdict<u32> {
+    Verdict::not_applied("nothing of it")
+}
+
+#[idempotent(scope = "tenant", key = "args", validate = still_open, recover(lookup = nothing_there))]
+async fn checked_again(_call: &ToolCall, order: String, #[idem(state)] bodies: Bodies) -> Result<u32, Boxed> {
+    bodies.fetch_add(1, Ordering::Relaxed);
+    Err(format!("the answer about {order} was lost").into())
+}
+
+#[tokio::test]
+async fn r_r5_an_attempt_after_a_verdict_is_checked_too() {
+    let idem = Idem::open("memory:").await.expect("a ledger");
+    let (call, bodies) = (idem.call().tenant("acme"), Bodies::default());
+    let first = checked_again_outcome(&call, "A-1".to_owned(), Arc::clone(&bodies)).await;
+    assert_eq!(first.to_json()["outcome"], "unknown_requires_reconciliation");
+    let second = checked_again_outcome(&call, "A-1".to_owned(), Arc::clone(&bodies)).await;
+    assert_eq!(second.to_json()["outcome"], "denied");
+    assert_eq!(bodies.load(Ordering::Relaxed), 1, "what the check denies is not run");
+    // The verdict stands, and the attempt that was given back left no doubt: the ledger has heard of both when it answers.
+    idem.purge(1).await.expect("an answer of the ledger");
+    let tenant = Tenant::new("acme").expect("a tenant");
+    let operation = first.operation().expect("an operation");
+    let record = idem.show(&tenant, operation).await.expect("a readable ledger").expect("a record");
+    assert_eq!((record.state.name(), record.in_doubt), ("failed_retryable", false));
 }
 
 #[tokio::test]
