@@ -4,6 +4,10 @@
 
 #![cfg(feature = "postgres")]
 
+mod postgres {
+    mod server;
+}
+
 use std::sync::{
     Arc,
     atomic::{AtomicU32, Ordering},
@@ -85,7 +89,7 @@ async fn a_ledger_of_a_newer_version_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_does_not_write_is_refused() {
-    let cluster = Cluster::start().expect("a server");
+    let cluster = Cluster::own().expect("a server");
     let address = cluster.ledger().expect("a schema");
     cluster.say("alter database postgres set default_transaction_read_only = on").expect("a setting");
     let Err(OpenError::Store(refused)) = Idem::open(&address).await else { panic!("opened on a read-only server") };
@@ -94,7 +98,7 @@ async fn a_server_that_does_not_write_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_the_server_ends_are_made_anew() {
-    let cluster = Cluster::start().expect("a server");
+    let cluster = Cluster::own().expect("a server");
     let idem = Idem::open(&cluster.ledger().expect("a schema")).await.expect("a ledger");
     for round in 0..3 {
         let call = idem.call().tenant("acme").conversation("c").turn(round).tool_call_id(format!("call-{round}"));
