@@ -8,7 +8,10 @@
 //!
 //! `return_flow.rs`: [`returns`], on the same wires and child processes.
 //!
-//! It must not know how a tool is guarded: it sees tools through [`tool_server::Tools`] and [`returns::Returns`] alone.
+//! `workers.rs` (with the feature `postgres`): `workers`, with the bank of [`returns`].
+//!
+//! It must not know how a tool is guarded: it sees tools through [`tool_server::Tools`], [`returns::Returns`] and
+//! `workers::Refunds` alone.
 
 pub mod agent;
 pub mod bank;
@@ -25,3 +28,5 @@ pub mod summary;
 pub mod table;
 pub mod tool_server;
 pub mod transcript;
+#[cfg(feature = "postgres")]
+pub mod workers;

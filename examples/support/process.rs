@@ -1,7 +1,7 @@
 //! The other processes of the example: this same binary, run again in another role.
 //!
 //! Readiness and progress are lines on a child's standard output, never a guess in time. A child ends with its parent:
-//! a provider when its standard input closes, a session when it is dropped. It must not know what the roles do.
+//! one that serves or listens when its standard input closes, any when it is dropped. It must not know what the roles do.
 
 use std::{env, ffi::OsStr, net::SocketAddr, path::Path, process::Stdio};
 
@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::ValueEnum as _;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines},
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
     process::{Child, ChildStdout, Command},
 };
 
@@ -44,9 +44,21 @@ impl Running {
 
     /// Starts a session of the agent.
     pub fn session(plan: &impl Serialize) -> anyhow::Result<Self> {
-        let mut command = itself("session")?;
+        Self::planned("session", plan)
+    }
+
+    /// Starts a role that is handed its plan as JSON.
+    pub fn planned(role: &str, plan: &impl Serialize) -> anyhow::Result<Self> {
+        let mut command = itself(role)?;
         command.arg(serde_json::to_string(plan).context("failed to write the plan")?);
         Self::start(command)
+    }
+
+    /// Says one thing to the child, as a line of JSON.
+    pub async fn say(&mut self, words: &impl Serialize) -> anyhow::Result<()> {
+        let line = format!("{}\n", serde_json::to_string(words).context("failed to write to a child process")?);
+        let input = self.child.stdin.as_mut().context("a child process without input")?;
+        input.write_all(line.as_bytes()).await.context("failed to write to a child process")
     }
 
     /// The next event that a session reports; none when it has ended.
@@ -65,6 +77,8 @@ impl Running {
 
     /// Waits for the end of a child that was not killed; its own last words are the error.
     pub async fn end(mut self) -> anyhow::Result<()> {
+        // A child that listens has heard everything.
+        drop(self.child.stdin.take());
         let mut words = String::new();
         if let Some(stderr) = &mut self.child.stderr {
             stderr.read_to_string(&mut words).await.context("failed to read from a child process")?;

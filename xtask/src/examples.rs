@@ -9,18 +9,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use xshell::{Shell, cmd};
 
-use crate::workspace::Workspace;
+use crate::workspace::{Example, Workspace};
 
 const EXPECTED: &str = "examples/expected";
 
 /// Every example has an expected output and prints it; every expected output has an example.
 pub(crate) fn check(sh: &Shell) -> Result<()> {
-    let names = Workspace::read(sh)?.examples();
-    ensure!(!names.is_empty(), "the workspace has no examples");
+    let examples = Workspace::read(sh)?.examples();
+    ensure!(!examples.is_empty(), "the workspace has no examples");
+    // Without any feature: what a newcomer builds.
     cmd!(sh, "cargo build --quiet --examples").run()?;
-    let mut failed = orphans(sh, &names)?;
-    for name in names {
-        match compare(sh, &name) {
+    let mut failed = orphans(sh, &examples)?;
+    for example in examples {
+        let name = example.name.clone();
+        match compare(sh, &example) {
             Ok(()) => println!("{name}: as expected"),
             Err(error) => {
                 println!("{name}: {error:#}");
@@ -33,8 +35,8 @@ pub(crate) fn check(sh: &Shell) -> Result<()> {
 }
 
 /// Files in the folder of expected outputs that belong to no example.
-fn orphans(sh: &Shell, names: &[String]) -> Result<Vec<String>> {
-    let known: BTreeSet<_> = names.iter().map(|name| expected(name)).collect();
+fn orphans(sh: &Shell, examples: &[Example]) -> Result<Vec<String>> {
+    let known: BTreeSet<_> = examples.iter().map(|example| expected(&example.name)).collect();
     let files = if sh.path_exists(EXPECTED) { sh.read_dir(EXPECTED)? } else { Vec::new() };
     let names = files.iter().filter_map(|file| file.file_name());
     let paths = names.map(|name| Path::new(EXPECTED).join(name));
@@ -50,8 +52,9 @@ fn expected(name: &str) -> PathBuf {
 }
 
 /// The command is the README's: what is compared is what a newcomer sees.
-fn compare(sh: &Shell, name: &str) -> Result<()> {
-    let output = cmd!(sh, "cargo run --quiet --example {name}").ignore_status().output()?;
+fn compare(sh: &Shell, Example { name, features }: &Example) -> Result<()> {
+    let features = features.iter().flat_map(|feature| ["--features", feature]);
+    let output = cmd!(sh, "cargo run --quiet --example {name} {features...}").ignore_status().output()?;
     let actual = String::from_utf8(output.stdout).context("the output is not UTF-8")?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "failed with {}\n{actual}{errors}", output.status);

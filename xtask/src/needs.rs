@@ -7,7 +7,7 @@ use std::{env, path::PathBuf};
 use anyhow::{Result, bail};
 use xshell::{Shell, cmd};
 
-/// What the tests need.
+/// What the tests need, and the examples with them.
 pub(crate) const OF_TESTS: [Need; 2] = [
     Need {
         what: "a C compiler",

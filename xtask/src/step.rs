@@ -95,7 +95,10 @@ impl Step {
                 let docs = cmd!(sh, "cargo doc --no-deps --workspace --all-features");
                 docs.env("RUSTDOCFLAGS", "-D warnings").run()?;
             }
-            Self::Examples => examples::check(sh)?,
+            Self::Examples => {
+                needs::provide(sh, &needs::OF_TESTS, missing)?;
+                examples::check(sh)?;
+            }
         }
         Ok(())
     }

@@ -34,6 +34,14 @@ struct Package {
 struct Target {
     name: String,
     kind: Vec<String>,
+    #[serde(rename = "required-features", default)]
+    required_features: Vec<String>,
+}
+
+/// An example, and the features without which it is not built.
+pub(crate) struct Example {
+    pub(crate) name: String,
+    pub(crate) features: Vec<String>,
 }
 
 impl Workspace {
@@ -49,12 +57,14 @@ impl Workspace {
         Ok(names.filter(|name| *name != "default").cloned().collect())
     }
 
-    /// The names of all examples, in order.
-    pub(crate) fn examples(&self) -> Vec<String> {
+    /// All examples, in the order of their names.
+    pub(crate) fn examples(&self) -> Vec<Example> {
         let targets = self.packages.iter().flat_map(|package| &package.targets);
         let examples = targets.filter(|target| target.kind.iter().any(|kind| kind == "example"));
-        let mut names: Vec<_> = examples.map(|target| target.name.clone()).collect();
-        names.sort();
-        names
+        let described =
+            |target: &Target| Example { name: target.name.clone(), features: target.required_features.clone() };
+        let mut examples: Vec<_> = examples.map(described).collect();
+        examples.sort_by(|one, other| one.name.cmp(&other.name));
+        examples
     }
 }

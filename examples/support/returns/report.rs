@@ -142,7 +142,7 @@ fn courses(operations: &[Detail]) -> String {
 }
 
 /// Who said how it ended: a person, a step of the tool's recovery chain, or the attempt itself.
-fn settled_by(detail: &Detail) -> String {
+pub(crate) fn settled_by(detail: &Detail) -> String {
     let last = detail.history.iter().rfind(|happened| happened.state == detail.record.state);
     let step = detail.history.iter().rfind(|happened| &*happened.event == STEP);
     match (last.and_then(|happened| happened.actor.as_deref()), step.and_then(|step| step.detail.as_deref())) {
@@ -153,7 +153,7 @@ fn settled_by(detail: &Detail) -> String {
 }
 
 /// The states of an operation in order. A first attempt that succeeded leaves no history: the record says it all.
-fn course(detail: &Detail) -> String {
+pub(crate) fn course(detail: &Detail) -> String {
     let mut states = vec![State::InProgress];
     states.extend(detail.history.iter().map(|happened| happened.state).chain([detail.record.state]));
     states.dedup();
