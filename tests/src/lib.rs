@@ -2,6 +2,7 @@
 //!
 //! Must not know which case is tested. Effects are counted where they happen, by business identifier, never by calls.
 
+pub mod dice;
 pub mod provider;
 pub mod store;
 pub mod timing;

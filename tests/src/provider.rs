@@ -7,7 +7,7 @@
 
 mod client;
 mod desk;
-mod http;
+pub mod http;
 mod till;
 
 use std::{

@@ -12,11 +12,15 @@ use tokio::{
 
 /// A request as it came.
 #[derive(Debug)]
-pub(super) struct Request {
-    pub(super) method: String,
-    pub(super) path: String,
-    pub(super) key: Option<String>,
-    pub(super) body: Value,
+pub struct Request {
+    /// What is to be done: `POST`, `GET`.
+    pub method: String,
+    /// With what, a query included.
+    pub path: String,
+    /// Its `Idempotency-Key`.
+    pub key: Option<String>,
+    /// Its body as JSON; null without one.
+    pub body: Value,
 }
 
 /// The head and the body of a message; none when the connection ended before it was whole.
@@ -48,7 +52,10 @@ fn json(bytes: &[u8]) -> Value {
 }
 
 /// The next request, if there is one.
-pub(super) async fn request(stream: &mut TcpStream) -> Result<Option<Request>, Error> {
+///
+/// # Errors
+/// Those of the connection.
+pub async fn request(stream: &mut TcpStream) -> Result<Option<Request>, Error> {
     let Some((head, body)) = message(stream).await? else { return Ok(None) };
     let mut first = head.lines().next().unwrap_or_default().split(' ').map(str::to_owned);
     let (method, path) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
@@ -57,7 +64,10 @@ pub(super) async fn request(stream: &mut TcpStream) -> Result<Option<Request>, E
 }
 
 /// Answers it.
-pub(super) async fn respond(stream: &mut TcpStream, status: u16, body: &Value) -> Result<(), Error> {
+///
+/// # Errors
+/// Those of the connection.
+pub async fn respond(stream: &mut TcpStream, status: u16, body: &Value) -> Result<(), Error> {
     let body = body.to_string();
     let head = format!(
         "HTTP/1.1 {status} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
@@ -69,7 +79,10 @@ pub(super) async fn respond(stream: &mut TcpStream, status: u16, body: &Value) -
 }
 
 /// Sends a request and waits for its answer.
-pub(super) async fn ask(stream: &mut TcpStream, request: &Request) -> Result<(u16, Value), Error> {
+///
+/// # Errors
+/// Those of the connection, which may break before the answer.
+pub async fn ask(stream: &mut TcpStream, request: &Request) -> Result<(u16, Value), Error> {
     let Request { method, path, key, body } = request;
     let key = key.as_ref().map_or_else(String::new, |key| format!("idempotency-key: {key}\r\n"));
     let body = if body.is_null() { String::new() } else { body.to_string() };

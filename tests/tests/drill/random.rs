@@ -13,13 +13,13 @@ use std::{
 };
 
 use idem_runtime::{Idem, Outcome, Reconciler, SqliteStore, Tenant, Timestamp, ledger::State, testing::TestClock};
-use idem_tests::world::TENANT;
+use idem_tests::{dice::Dice, world::TENANT};
 use tokio::task::JoinSet;
 
 use super::{
     child::{LEDGER, PROVIDER},
     provider::{Payment, Provider, Switch},
-    site::{Dice, Site},
+    site::Site,
     store::Standing,
     tools::{Tool, bound, call},
 };

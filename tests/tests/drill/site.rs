@@ -11,7 +11,7 @@ use std::{
 };
 
 use idem_runtime::{ErrorClass, Refusal};
-use idem_tests::timing::Gate;
+use idem_tests::{dice::Dice, timing::Gate};
 
 use super::provider::Provider;
 use crate::process;
@@ -112,26 +112,6 @@ enum Plan {
     One(Option<(Checkpoint, Fault)>),
     /// Drawn at each checkpoint of a body.
     Drawn(Dice),
-}
-
-/// A small source of chance, the same for a seed.
-#[derive(Debug, Clone)]
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// Anything below `bound`.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
 }
 
 /// The provider of a process, and what strikes on the way there and back.
