@@ -63,6 +63,9 @@ pub struct Config {
     pub reconcile_base: Duration,
     /// How long it waits at most after any. Default 5 min.
     pub reconcile_cap: Duration,
+    /// How many items of one batch run at the same time ([`bulk()`](crate::bulk())). Default 16: as many as a provider's limit of
+    /// requests usually bears.
+    pub items_at_once: usize,
     /// Whether an idle ledger may commit on the caller's own thread. Default [`InlineCommit::WhenIdle`].
     pub inline_commit: InlineCommit,
 }
@@ -96,6 +99,7 @@ impl Default for Config {
             reconcile_every: Duration::from_secs(1),
             reconcile_base: Duration::from_secs(1),
             reconcile_cap: Duration::from_mins(5),
+            items_at_once: 16,
             inline_commit: InlineCommit::WhenIdle,
         }
     }

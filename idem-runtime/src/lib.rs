@@ -53,10 +53,12 @@
 //! 9. **Meant otherwise**: a [`RepeatToken`] comes with a [`Replay`] and makes an equal call [a deliberate
 //!    repeat](ToolCall::repeat); [`compensates`](ToolCall::compensates) and [`replaces`](ToolCall::replaces) link an operation to
 //!    an earlier one.
-//! 10. **Across processes**: [`prepare`] and [`AttemptRecord`], which a checkpoint carries to
+//! 10. **Many at once**: [`bulk()`] runs a tool for each item of a batch, under a [child key](ToolCall::item); a [`Bulk`] says what
+//!     is done, and a repeat runs only what is left.
+//! 11. **Across processes**: [`prepare`] and [`AttemptRecord`], which a checkpoint carries to
 //!     [`resume`](ToolCall::resume); [`scope()`] and [`ToolCallSource`], for frameworks that carry the call themselves.
-//! 11. **Looking after it**: [`Idem::show`], [`Idem::drifted`], [`Idem::purge`].
-//! 12. **Below**: [`ledger`], for those who implement a [store](ledger::Store).
+//! 12. **Looking after it**: [`Idem::show`], [`Idem::drifted`], [`Idem::purge`].
+//! 13. **Below**: [`ledger`], for those who implement a [store](ledger::Store).
 //!
 //! # What it needs
 //!
@@ -100,12 +102,15 @@ pub use idem_macros::EffectError;
 pub use call::{AttemptRecord, Link, LinkKind, NoToken, RepeatToken, Turn};
 pub use clock::{Clock, SystemClock, Timestamp};
 pub use config::{Config, InlineCommit};
-pub use engine::{Attempt, ToolCall, ToolCallSource, outcome, prepare, scope};
+pub use engine::{Attempt, ToolCall, ToolCallSource, bulk, outcome, prepare, scope};
 pub use id::{InvalidId, OperationId, Principal, Tenant};
 pub use idem::{Builder, Idem, OpenError};
 pub use identity::{Argument, CanonicalError, CanonicalErrorKind, InvalidArgument, ProviderKey, Source, Unidentified};
 pub use operator::{Operator, Page, ResolveError};
-pub use outcome::{EffectError, ErrorClass, Held, Outcome, Refusal, RefusalKind, Replay, Success, Told, http};
+pub use outcome::{
+    Bulk, BulkCounts, BulkItem, BulkState, EffectError, ErrorClass, Held, Outcome, Refusal, RefusalKind, Replay,
+    Success, Told, http,
+};
 pub use reconcile::{IntoVerdict, Unsettled, Verdict};
 pub use reconciler::{BoundTool, Reconciled, Reconciler};
 pub use secret::{IdentityKey, WeakKey};

@@ -149,6 +149,11 @@ mod golden {
                 "untyped numbers",
                 record(pay(&call(), parsed("[1.0,1e2,-0.0,1e-7,0.1,18446744073709551615]"), World::default())).await,
             ),
+            (
+                "an item of a call, or arguments",
+                record(either(&call().tool_call_id("call_1").turn(7).item("k-1"), order())).await,
+            ),
+            ("an item of an issued step", record(issued(&user.clone().item("k-1").item("k-2"), "x".into())).await),
             ("keyed arguments", record(either(&keyed.call().tool_call_id("call_1").turn(7), order())).await),
         ]
     }

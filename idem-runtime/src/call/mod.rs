@@ -72,6 +72,8 @@ pub(crate) struct CallContext {
     pub(crate) tool_call_id: Option<Arc<str>>,
     pub(crate) turn: Option<Turn>,
     pub(crate) occurrence: Option<Arc<str>>,
+    /// Child keys of an item of a bulk tool, the outermost first.
+    pub(crate) items: Vec<Arc<str>>,
     pub(crate) operation_id: Option<Arc<str>>,
     pub(crate) approval: Option<Arc<str>>,
     pub(crate) link: Option<Link>,

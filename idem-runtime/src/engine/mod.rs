@@ -3,10 +3,11 @@
 //! Must not know its store. In reading order: the [`tool_call`] and what stands around it ([`around`]), what is
 //! [`asked`] of the ledger, how the call [`enter`]s (run, replay, wait, refuse), the [`guard`] that generated code
 //! calls with a tool's [`hooks`], how a call that came again [`find_out`]s what happened, what callers are [`told`], and
-//! how results and errors are stored ([`codec`]).
+//! how results and errors are stored ([`codec`]). [`bulk`] makes many calls of one.
 
 mod around;
 mod asked;
+mod bulk;
 mod cache;
 mod caller;
 mod codec;
@@ -23,6 +24,7 @@ use std::{
 };
 
 pub use around::{outcome, prepare, scope};
+pub use bulk::bulk;
 pub use caller::{ToolCallSource, current, source};
 pub use codec::{
     ClassedError, IsResult, MuteError, Policy, Probe, SerdeError, TakesRefusal, TextError, UnclassedError,

@@ -118,6 +118,19 @@ impl ToolCall {
         self.with(|context| context.occurrence = Some(occurrence.into()))
     }
 
+    /// The call of one item of a bulk tool ([`bulk()`](crate::bulk())), under a child key: the ids of the whole call (its tool
+    /// call id, its operation id) identify this item alone, together with `key`. By its arguments or a template an item
+    /// is found as without, also when it is called alone or in another batch.
+    #[must_use]
+    pub fn item(self, key: impl Into<Arc<str>>) -> Self {
+        self.inside().with(|context| context.items.push(key.into()))
+    }
+
+    /// The child key of the item that this is the call of.
+    pub fn item_key(&self) -> Option<&str> {
+        self.context.items.last().map(|key| &**key)
+    }
+
     /// The id that the platform issued for an approved step.
     #[must_use]
     pub fn operation_id(self, id: impl Into<Arc<str>>) -> Self {

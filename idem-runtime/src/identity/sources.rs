@@ -1,5 +1,7 @@
 //! The value of each source of a key, framed.
 
+use std::sync::Arc;
+
 use super::{
     arguments::Arguments,
     frame::{Digest, Frame},
@@ -30,7 +32,7 @@ impl Values<'_> {
                 let Some(given) = &self.call.operation_id else {
                     return Ok(None);
                 };
-                frame.part(b"operation_id");
+                self.kind(b"operation_id", b"operation_id of an item", frame)?;
                 frame.part(id::checked("operation id", given.clone())?.as_bytes());
                 Ok(Some(Source::OperationId))
             }
@@ -85,7 +87,7 @@ impl Values<'_> {
         if self.names.contains(&&**given) {
             return Ok(None);
         }
-        frame.part(b"tool_call_id");
+        self.kind(b"tool_call_id", b"tool_call_id of an item", frame)?;
         frame.part(id::checked("tool call id", given.clone())?.as_bytes());
         match &self.call.turn {
             None => frame.number(0),
@@ -99,6 +101,20 @@ impl Values<'_> {
             }
         }
         Ok(Some(Source::ToolCallId))
+    }
+
+    /// Adds the kind of an id: of the whole call's, or, with the child keys, of an item's.
+    fn kind(&self, whole: &'static [u8], of_an_item: &'static [u8], frame: &mut Frame) -> Result<(), Unidentified> {
+        if self.call.items.is_empty() {
+            frame.part(whole);
+            return Ok(());
+        }
+        frame.part(of_an_item);
+        frame.number(self.call.items.len() as u64);
+        for key in &self.call.items {
+            frame.part(id::checked("item key", Arc::clone(key))?.as_bytes());
+        }
+        Ok(())
     }
 
     fn value(&self, path: &'static str) -> Result<&[u8], Unidentified> {

@@ -3,6 +3,7 @@
 //! Must not know how an outcome came about. Every answer says what is true now and what may be done next; none is
 //! an error that invites another call.
 
+mod bulk;
 mod class;
 pub mod http;
 mod refusal;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+pub use bulk::{Bulk, BulkCounts, BulkItem, BulkState};
 pub use class::{EffectError, ErrorClass};
 pub use refusal::{Refusal, RefusalKind};
 
