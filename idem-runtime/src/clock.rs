@@ -5,6 +5,12 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+#[cfg(feature = "postgres")]
+mod server;
+
+#[cfg(feature = "postgres")]
+pub(crate) use self::server::ServerClock;
+
 /// An instant: nanoseconds since 1970-01-01T00:00:00Z, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]

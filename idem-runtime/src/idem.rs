@@ -170,7 +170,7 @@ impl Builder {
         Self { config, ..self }
     }
 
-    /// Sets the clock.
+    /// Sets the clock, in place of the machine's or, in PostgreSQL, the server's.
     #[must_use]
     pub fn clock(self, clock: impl Clock) -> Self {
         Self { clock: Some(Arc::new(clock)), ..self }
@@ -245,7 +245,7 @@ impl Builder {
     pub fn with_store(self, store: impl Store) -> Result<Idem, OpenError> {
         let single_tenant = self.single_tenant.map(Tenant::new).transpose().map_err(OpenError::Tenant)?;
         let single_tenant = single_tenant.map(|tenant| tenant.as_str().into());
-        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let clock = self.clock.or_else(|| store.clock()).unwrap_or_else(|| Arc::new(SystemClock::new()));
         let ledger = Ledger::start(Box::new(store), Arc::clone(&clock), &self.config).map_err(OpenError::Ledger)?;
         let engine =
             Engine::new(ledger, clock, self.config, self.identity_key, single_tenant, Jitter::new(self.jitter_seed));

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use idem_runtime::{
-    Timestamp,
+    Clock, Timestamp,
     ledger::{Aftermath, BoxFuture, Command, Flow, Reader, Reply, Store, StoreError, StoreErrorKind},
 };
 
@@ -117,6 +117,10 @@ impl<S: Store> Store for Watched<S> {
 
     fn reader(&self) -> Arc<dyn Reader> {
         self.store.reader()
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.store.clock()
     }
 
     fn flow(&self) -> Flow {

@@ -14,8 +14,8 @@ use std::{
 };
 
 use idem_runtime::{
-    BoundTool, Config, Held, Idem, InlineCommit, MemoryStore, OperationId, Operator, Outcome, SqliteStore, Tenant,
-    Timestamp, ToolCall, Unsettled, Verdict, idempotent,
+    BoundTool, Clock, Config, Held, Idem, InlineCommit, MemoryStore, OperationId, Operator, Outcome, SqliteStore,
+    Tenant, Timestamp, ToolCall, Unsettled, Verdict, idempotent,
     ledger::{BoxFuture, Command, Flow, Listing, Reader, Reply, State, Store, StoreError},
     prepare,
     testing::TestClock,
@@ -312,6 +312,10 @@ impl<S: Store> Store for Pausing<S> {
 
     fn reader(&self) -> Arc<dyn Reader> {
         self.store.reader()
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.store.clock()
     }
 
     fn flow(&self) -> Flow {

@@ -13,7 +13,7 @@ use std::{
 };
 
 use idem_runtime::{
-    Idem, MemoryStore, OperationId, Refusal, RefusalKind, SqliteStore, Tenant, Timestamp, ToolCall, idempotent,
+    Clock, Idem, MemoryStore, OperationId, Refusal, RefusalKind, SqliteStore, Tenant, Timestamp, ToolCall, idempotent,
     ledger::{
         Begun, Bound, BoxFuture, Command, Detail, Drifted, Ending, Find, Flow, Listing, Match, PurgeReport, Reader,
         Record, Reply, Reserve, Reserved, Resolution, Resolve, Settle, State, Store, StoreError, Sweep, Swept,
@@ -421,6 +421,10 @@ impl<S: Store> Store for Decorated<S> {
             newest: Arc::clone(&self.newest),
             reads: Arc::clone(&self.reads),
         })
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.inner.clock()
     }
 
     fn flow(&self) -> Flow {

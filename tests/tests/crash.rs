@@ -16,7 +16,7 @@ use std::{
 };
 
 use idem_runtime::{
-    Idem, OperationId, Outcome, Refusal, RefusalKind, SqliteStore, Tenant, Timestamp, ToolCall, idempotent,
+    Clock, Idem, OperationId, Outcome, Refusal, RefusalKind, SqliteStore, Tenant, Timestamp, ToolCall, idempotent,
     ledger::{BoxFuture, Command, Flow, Reader, Record, Reply, Reserved, State, Store, StoreError},
     prepare,
     testing::TestClock,
@@ -147,6 +147,10 @@ impl Store for Standing {
 
     fn reader(&self) -> Arc<dyn Reader> {
         self.inner.reader()
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.inner.clock()
     }
 
     fn flow(&self) -> Flow {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use idem_runtime::{
-    Builder, Idem, MemoryStore, OperationId, Outcome, Refusal, RefusalKind, ResolveError, SqliteStore, Tenant,
+    Builder, Clock, Idem, MemoryStore, OperationId, Outcome, Refusal, RefusalKind, ResolveError, SqliteStore, Tenant,
     Timestamp, ToolCall, Unsettled, Verdict, idempotent,
     ledger::{
         Aftermath, BoxFuture, Command, Detail, Evidence, Flow, Listing, Reader, Reply, Reserve, Resolution, State,
@@ -527,6 +527,10 @@ impl<S: Store> Store for Lossy<S> {
 
     fn reader(&self) -> Arc<dyn Reader> {
         self.store.reader()
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.store.clock()
     }
 
     fn flow(&self) -> Flow {

@@ -13,7 +13,7 @@ use super::{
     view::{Detail, Listing, Sweep, Swept},
 };
 use crate::{
-    clock::Timestamp,
+    clock::{Clock, Timestamp},
     id::{OperationId, Tenant},
     identity::{Digest, Identity},
     ledger::record::Record,
@@ -43,6 +43,10 @@ pub trait Store: Send + fmt::Debug + 'static {
 
     /// What callers read by, without the ledger's thread.
     fn reader(&self) -> Arc<dyn Reader>;
+
+    /// The clock that judges leases and retention where the application sets none: the one that everybody who shares the
+    /// ledger can agree on. `None` is the machine's.
+    fn clock(&self) -> Option<Arc<dyn Clock>>;
 
     /// How [`apply`](Self::apply) waits.
     fn flow(&self) -> Flow;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use idem_runtime::{
-    Timestamp,
+    Clock, Timestamp,
     ledger::{Aftermath, BoxFuture, Command, Flow, Reader, Reply, Reserved, Store, StoreError, StoreErrorKind},
 };
 
@@ -74,6 +74,10 @@ impl<S: Store> Store for Standing<S> {
 
     fn reader(&self) -> Arc<dyn Reader> {
         self.inner.reader()
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.inner.clock()
     }
 
     fn flow(&self) -> Flow {

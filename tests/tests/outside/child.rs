@@ -35,10 +35,16 @@ pub(crate) struct Child {
 impl Child {
     /// Starts this binary in a role, in a folder.
     pub(crate) fn start(role: &str, folder: &Path) -> Self {
+        Self::start_with(role, folder, &[])
+    }
+
+    /// The same, with more in its environment.
+    pub(crate) fn start_with(role: &str, folder: &Path, more: &[(&str, &Path)]) -> Self {
         let mut process = Command::new(env::current_exe().expect("this binary"))
             .args(["--exact", TEST, "--nocapture", "--test-threads=1"])
             .env(ROLE, role)
             .env(FOLDER, folder)
+            .envs(more.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -6,7 +6,7 @@ use std::{
 };
 
 use idem_runtime::{
-    Config, InlineCommit, Outcome, RefusalKind, SqliteStore, Timestamp,
+    Clock, Config, InlineCommit, Outcome, RefusalKind, SqliteStore, Timestamp,
     ledger::{BoxFuture, Command, Flow, Reader, Reply, Resolution, State, Store, StoreError},
 };
 use idem_tests::{
@@ -158,6 +158,10 @@ impl Store for Pausing {
 
     fn reader(&self) -> Arc<dyn Reader> {
         self.inner.reader()
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.inner.clock()
     }
 
     fn flow(&self) -> Flow {

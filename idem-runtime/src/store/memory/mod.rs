@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use self::{read::MemoryReader, records::Records};
 use crate::{
-    clock::Timestamp,
+    clock::{Clock, Timestamp},
     ledger::{BoxFuture, Command, Flow, Reader, Reply, Store, StoreError},
 };
 
@@ -41,6 +41,10 @@ impl Store for MemoryStore {
 
     fn reader(&self) -> Arc<dyn Reader> {
         Arc::new(MemoryReader(Arc::clone(&self.records)))
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        None
     }
 
     fn flow(&self) -> Flow {

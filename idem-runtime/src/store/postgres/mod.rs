@@ -4,10 +4,11 @@
 //! others came first), [`work`] (records as they are read, moved in memory and written together), [`reserve`], [`unsettled`]
 //! and [`evidence`], [`flush`] and [`beside`] (the statements that write), [`upkeep`] (leases and counts), [`purge`]; [`read`]
 //! (records), [`readers`] (on a thread of their own), [`detail`], [`listing`], [`sweep`]; [`catalogue`] (names interned to
-//! numbers), and how PostgreSQL's [`failure`]s read in the ledger's words.
+//! numbers), [`clock`] (the server's time), and how PostgreSQL's [`failure`]s read in the ledger's words.
 
 mod beside;
 mod catalogue;
+mod clock;
 mod detail;
 mod evidence;
 mod failure;
@@ -34,7 +35,7 @@ use sqlx::{
 
 use self::{catalogue::Catalogue, readers::Readers};
 use crate::{
-    clock::Timestamp,
+    clock::{Clock, ServerClock, Timestamp},
     ledger::{BoxFuture, Command, Flow, Reader, Reply, Store, StoreError},
 };
 
@@ -42,6 +43,7 @@ use crate::{
 #[derive(Debug)]
 pub struct PostgresStore {
     options: PgConnectOptions,
+    clock: Arc<ServerClock>,
     /// Opened where it is used: a connection belongs to the runtime that drives it.
     writer: Option<PgConnection>,
     catalogue: Catalogue,
@@ -59,9 +61,9 @@ impl PostgresStore {
     /// crate.
     pub async fn open(address: &str) -> Result<Self, StoreError> {
         let options = open::options(address)?;
-        open::prepare(&options).await?;
+        let clock = Arc::new(open::prepare(&options).await?);
         let readers = Arc::new(Readers::start(options.clone())?);
-        Ok(Self { options, writer: None, catalogue: Catalogue::default(), readers, purged_to: 0 })
+        Ok(Self { options, clock, writer: None, catalogue: Catalogue::default(), readers, purged_to: 0 })
     }
 }
 
@@ -76,6 +78,10 @@ impl Store for PostgresStore {
 
     fn reader(&self) -> Arc<dyn Reader> {
         Arc::<Readers>::clone(&self.readers)
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        Some(Arc::<ServerClock>::clone(&self.clock))
     }
 
     fn flow(&self) -> Flow {

@@ -8,10 +8,11 @@ use std::{str::FromStr, time::Duration};
 use sqlx::{ConnectOptions, Connection, PgConnection, Row, postgres::PgConnectOptions};
 
 use super::{
+    clock,
     failure::{is_one_of, nothing, unavailable},
     sql,
 };
-use crate::ledger::StoreError;
+use crate::{clock::ServerClock, ledger::StoreError};
 
 /// The schema, one step a version; a step is never changed once released.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
@@ -46,7 +47,8 @@ pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, 
 }
 
 /// Brings the schema up to date, after a look at what kind of server it is. Safe from several processes at once.
-pub(super) async fn prepare(options: &PgConnectOptions) -> Result<(), StoreError> {
+/// Gives the server's clock.
+pub(super) async fn prepare(options: &PgConnectOptions) -> Result<ServerClock, StoreError> {
     let mut tries = 0;
     loop {
         let mut db = connect(options).await?;
@@ -57,9 +59,10 @@ pub(super) async fn prepare(options: &PgConnectOptions) -> Result<(), StoreError
                 return Err(unavailable(format!("its schema has version {version}, this crate knows up to {known}")));
             }
             Ok(_) => {
+                let clock = clock::begin(&mut db).await.map_err(nothing)?;
                 // Whatever becomes of the farewell, the schema is committed.
                 let _ = db.close().await;
-                return Ok(());
+                return Ok(clock);
             }
             Err(error) if is_one_of(&error, &ALSO_CREATED) && tries < TRIES => tries += 1,
             Err(error) => return Err(nothing(error)),

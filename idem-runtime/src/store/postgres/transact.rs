@@ -9,12 +9,13 @@ use sqlx::PgConnection;
 use super::{
     PostgresStore,
     catalogue::Catalogue,
+    clock::{time, time_in},
     failure::{Stopped, at_commit, unavailable},
     open,
     work::{Gate, Work},
 };
 use crate::{
-    clock::Timestamp,
+    clock::{Clock, ServerClock, Timestamp},
     ledger::{Command, Reply, StoreError},
 };
 
@@ -32,10 +33,11 @@ const TRANSACTION: Duration = Duration::from_secs(30);
 /// planner goes by the indexes, also while its statistics are those of an empty table, and compiles nothing: a plan that it
 /// was told not to like looks expensive to it.
 macro_rules! begin {
-    ($mode:literal) => {
+    ($first:expr, $mode:literal) => {
         concat!(
-            "begin isolation level read committed read write;
-             set local synchronous_commit = on;
+            "begin isolation level read committed read write;",
+            $first,
+            "set local synchronous_commit = on;
              set local lock_timeout = '10s';
              set local idle_in_transaction_session_timeout = '60s';
              set local enable_seqscan = off;
@@ -49,10 +51,15 @@ macro_rules! begin {
     };
 }
 
-const BEGIN: &str = begin!("row share");
-
-/// Alone among those who create.
-const BEGIN_ALONE: &str = begin!("exclusive");
+/// How the gate is held, and whether the server is asked for its time as well.
+fn begin(gate: Gate, asks: bool) -> &'static str {
+    match (gate, asks) {
+        (Gate::Shared, false) => begin!("", "row share"),
+        (Gate::Shared, true) => begin!(time!(";"), "row share"),
+        (Gate::Alone, false) => begin!("", "exclusive"),
+        (Gate::Alone, true) => begin!(time!(";"), "exclusive"),
+    }
+}
 
 /// The first statement fails where the transaction was aborted. `commit` alone would say `ROLLBACK` and be taken for success.
 const COMMIT: &str = "select 1; commit";
@@ -69,7 +76,7 @@ impl PostgresStore {
             // Taken out: only what went well comes back.
             let mut db = self.connected().await?;
             let mut purged_to = self.purged_to;
-            match transact(&mut db, &mut self.catalogue, commands, now, &mut gate, &mut purged_to).await {
+            match transact(&mut db, &self.clock, &mut self.catalogue, commands, now, &mut gate, &mut purged_to).await {
                 Ok(replies) => {
                     self.writer = Some(db);
                     self.purged_to = purged_to;
@@ -96,6 +103,7 @@ impl PostgresStore {
 
 async fn transact(
     db: &mut PgConnection,
+    clock: &ServerClock,
     catalogue: &mut Catalogue,
     commands: &[Command],
     now: Timestamp,
@@ -104,11 +112,12 @@ async fn transact(
 ) -> Result<Vec<Reply>, Stopped> {
     let prepared = tokio::time::timeout(TRANSACTION, async {
         catalogue.learn(db, commands).await?;
-        let begin = match gate {
-            Gate::Shared => BEGIN,
-            Gate::Alone => BEGIN_ALONE,
-        };
-        sqlx::raw_sql(begin).execute(&mut *db).await?;
+        let (asks, asked) = (clock.is_stale(), clock.uptime());
+        // To the last row: an error may come behind the first.
+        let rows = sqlx::raw_sql(begin(*gate, asks)).fetch_all(&mut *db).await?;
+        if let Some(row) = rows.first() {
+            clock.hear(asked, time_in(row)?);
+        }
         let mut work = Work::new(db, catalogue, now, gate, purged_to);
         let replies = work.carry_out(commands).await?;
         Ok::<_, Stopped>((replies, work.rows))

@@ -31,7 +31,7 @@ use rusqlite::Connection;
 
 use self::{catalogue::Catalogue, checkpoint::Checkpointer, readers::Readers};
 use crate::{
-    clock::Timestamp,
+    clock::{Clock, Timestamp},
     ledger::{BoxFuture, Command, Flow, Reader, Reply, Store, StoreError},
 };
 
@@ -73,6 +73,10 @@ impl Store for SqliteStore {
 
     fn reader(&self) -> Arc<dyn Reader> {
         Arc::<Readers>::clone(&self.readers)
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        None
     }
 
     fn flow(&self) -> Flow {
