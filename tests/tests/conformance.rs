@@ -80,7 +80,8 @@ async fn the_postgres_store_conforms() {
         lanes.spawn(async move {
             let mut wrong = Vec::new();
             while let Some(check) = CHECKS.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-                let address = cluster.ledger().expect("a schema");
+                // Two partitions: enough to tell tenants apart, and soon made.
+                let address = cluster.ledger().expect("a schema") + "&idem_partitions=2";
                 let store = PostgresStore::open(&address).await.expect("a ledger");
                 wrong.extend(check.run(seed, store).await.err().map(|failures| failures.to_string()));
             }

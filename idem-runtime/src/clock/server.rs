@@ -18,7 +18,7 @@ const FRESH: Duration = Duration::from_secs(1);
 const DRIFT_SHARE: u32 = 2_000;
 
 /// While the server's clock is behind, after it was set back, time goes on slower by this share, until the server has caught
-/// up: instants never go back, and no lease takes longer than this share more.
+/// up: instants never go back, and no lease takes more than a seventh longer.
 const SLOWER_SHARE: u32 = 8;
 
 /// An instant that somebody wrote into the ledger is believed, where it is ahead of the server's clock, up to here. What is
@@ -286,7 +286,7 @@ mod tests {
         machine.pass(60 * SECOND);
         assert!(clock.now() < lease_until, "time goes slower");
         machine.pass(10 * SECOND);
-        assert!(clock.now() >= lease_until, "by an eighth, not by an hour");
+        assert!(clock.now() >= lease_until, "by a seventh, not by an hour");
         let mut last = clock.now();
         for _ in 0..9 {
             machine.pass(HOUR);

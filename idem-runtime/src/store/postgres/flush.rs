@@ -7,7 +7,7 @@ use sqlx::{Postgres, postgres::PgArguments, query::Query};
 use super::{
     failure::{Stopped, corrupt, overtaken},
     nanos, sql, text,
-    work::{Held, Key, Work},
+    work::{Held, Key, Work, only},
 };
 use crate::{
     clock::Timestamp,
@@ -63,7 +63,8 @@ const MOVE: &str = "\
         as n (tenant, id, version, state, in_doubt, disproved, attempt, fence, nonce, reconcile_fence, passes, answered,
               lease_until, settled_at, unknown_at, next_at, settled_fence, has_resources, retain, retain_until, reference,
               review, content, before)
-    where o.tenant = n.tenant and o.id = n.id and o.version = n.before";
+    where o.tenant = n.tenant and o.id = n.id and o.version = n.before
+        and ($25::bigint is null or o.tenant = $25)";
 
 const RESULT: &str = "\
     insert into idem_results (tenant, operation, kind, bytes)
@@ -96,7 +97,9 @@ impl Work<'_> {
         }
         if !moved.is_empty() {
             let before: Vec<i64> = moved.iter().map(|(_, held)| held.version.cast_signed()).collect();
-            let done = changing(sql(MOVE), &moved).bind(before).execute(&mut *self.db).await?.rows_affected();
+            let only = only(&moved.iter().map(|(tenant, _)| *tenant).collect::<Vec<_>>());
+            let done =
+                changing(sql(MOVE), &moved).bind(before).bind(only).execute(&mut *self.db).await?.rows_affected();
             if done != moved.len() as u64 {
                 return Err(corrupt("an operation changed inside the transaction that holds it").into());
             }

@@ -56,12 +56,17 @@ impl PostgresStore {
     /// Opens the ledger in the database at `address` (`postgres://user@host/database`), and brings its schema up to date.
     /// Safe from several processes at once.
     ///
+    /// A new ledger is divided by tenant, into as many partitions as `idem_partitions` in the address says
+    /// (`postgres://…/database?idem_partitions=16`, from 1 to 64), or 4. They serve deployments with many tenants and many
+    /// records; the count stays what it was when the ledger was made.
+    ///
     /// # Errors
-    /// [`StoreError`] when the server cannot be reached, cannot write, or its ledger was written by a newer version of this
-    /// crate.
+    /// [`StoreError`] when the server cannot be reached, cannot write, its ledger was written by a newer version of this
+    /// crate, or is divided into another number of partitions than the address says.
     pub async fn open(address: &str) -> Result<Self, StoreError> {
-        let options = open::options(address)?;
-        let clock = Arc::new(open::prepare(&options).await?);
+        let place = open::place(address)?;
+        let clock = Arc::new(open::prepare(&place).await?);
+        let options = place.options;
         let readers = Arc::new(Readers::start(options.clone())?);
         Ok(Self { options, clock, writer: None, catalogue: Catalogue::default(), readers, purged_to: 0 })
     }

@@ -17,8 +17,9 @@ use crate::{clock::ServerClock, ledger::StoreError};
 /// The schema, one step a version; a step is never changed once released.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
 
-/// PostgreSQL before this version is not maintained any more.
-const SERVER_MIN: i64 = 140_000;
+/// What the statements need: partitioned tables as targets of `on conflict` and of row locks came with 11, stored generated
+/// columns with 12, and 13 is the oldest version that anybody asked for. Tests run on the version that is installed.
+const SERVER_MIN: i64 = 130_000;
 
 /// How long a server may take to answer whoever connects.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -29,12 +30,39 @@ const TRIES: u32 = 20;
 /// What PostgreSQL says where two create the same table at once.
 const ALSO_CREATED: [&str; 5] = ["23505", "42P07", "42710", "40001", "40P01"];
 
-/// The options in an address.
-pub(super) fn options(address: &str) -> Result<PgConnectOptions, StoreError> {
-    let options =
-        PgConnectOptions::from_str(address).map_err(|_| unavailable("the address is not one of PostgreSQL"))?;
+/// Into how many partitions a new ledger is divided where the address names no count.
+const PARTITIONS: u32 = 4;
+
+/// More cost more to plan than they spare.
+const PARTITIONS_MAX: u32 = 64;
+
+/// The part of an address that names another count.
+const OF_PARTITIONS: &str = "idem_partitions=";
+
+/// Where the ledger is, and how many partitions it is to have.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) options: PgConnectOptions,
+    partitions: Option<u32>,
+}
+
+/// What an address says.
+pub(super) fn place(address: &str) -> Result<Place, StoreError> {
+    let (server, parameters) = address.split_once('?').unwrap_or((address, ""));
+    let (ours, theirs): (Vec<&str>, Vec<&str>) =
+        parameters.split('&').filter(|one| !one.is_empty()).partition(|one| one.starts_with(OF_PARTITIONS));
+    let partitions = match ours.last().and_then(|one| one.strip_prefix(OF_PARTITIONS)) {
+        None => None,
+        Some(count) => match count.parse() {
+            Ok(count @ 1..=PARTITIONS_MAX) => Some(count),
+            _ => return Err(unavailable(format!("`{OF_PARTITIONS}` takes a number from 1 to {PARTITIONS_MAX}"))),
+        },
+    };
+    let options = PgConnectOptions::from_str(&format!("{server}?{}", theirs.join("&")));
+    let options = options.map_err(|_| unavailable("the address is not one of PostgreSQL"))?;
     // Statements are debug output of the driver's; the ledger's own spans say what they are for.
-    Ok(options.statement_cache_capacity(0).application_name("idem").disable_statement_logging())
+    let options = options.statement_cache_capacity(0).application_name("idem").disable_statement_logging();
+    Ok(Place { options, partitions })
 }
 
 /// A connection that can write.
@@ -46,19 +74,20 @@ pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, 
     }
 }
 
-/// Brings the schema up to date, after a look at what kind of server it is. Safe from several processes at once.
-/// Gives the server's clock.
-pub(super) async fn prepare(options: &PgConnectOptions) -> Result<ServerClock, StoreError> {
+/// Brings the schema up to date, after a look at what kind of server it is. Safe from several processes at once. Gives the
+/// server's clock.
+pub(super) async fn prepare(place: &Place) -> Result<ServerClock, StoreError> {
     let mut tries = 0;
     loop {
-        let mut db = connect(options).await?;
+        let mut db = connect(&place.options).await?;
         judge(&mut db).await?;
-        match migrate(&mut db).await {
+        match migrate(&mut db, place.partitions.unwrap_or(PARTITIONS)).await {
             Ok(version) if version > MIGRATIONS.len() => {
                 let known = MIGRATIONS.len();
                 return Err(unavailable(format!("its schema has version {version}, this crate knows up to {known}")));
             }
             Ok(_) => {
+                compare(&mut db, place.partitions).await?;
                 let clock = clock::begin(&mut db).await.map_err(nothing)?;
                 // Whatever becomes of the farewell, the schema is committed.
                 let _ = db.close().await;
@@ -77,7 +106,7 @@ async fn judge(db: &mut PgConnection) -> Result<(), StoreError> {
     let row = query.fetch_one(db).await.map_err(nothing)?;
     let (version, standby): (i64, bool) = (get(&row, "version")?, get(&row, "standby")?);
     if version < SERVER_MIN {
-        return Err(unavailable(format!("its version is {version}, PostgreSQL 14 is needed")));
+        return Err(unavailable(format!("its version is {version}, PostgreSQL 13 is needed")));
     }
     if standby {
         return Err(unavailable("it is a standby: a ledger needs the server that writes"));
@@ -98,8 +127,29 @@ fn get<'r, T: sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>>(
     row.try_get(name).map_err(nothing)
 }
 
+/// Refuses an address that asks for another division than the ledger has.
+async fn compare(db: &mut PgConnection, wanted: Option<u32>) -> Result<(), StoreError> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    let query = sqlx::raw_sql("select count(*) from pg_inherits where inhparent = to_regclass('idem_operations')");
+    let there: i64 = query.fetch_one(db).await.and_then(|row| row.try_get(0)).map_err(nothing)?;
+    if there == i64::from(wanted) {
+        return Ok(());
+    }
+    Err(unavailable(format!(
+        "it is divided into {there} partitions, and the address asks for {wanted}: the count is chosen when a ledger is made"
+    )))
+}
+
+/// Whatever the server's own defaults are: a step takes as long as it takes, and waits for the disk. Others that migrate wait.
+const BEGIN: &str = "\
+    begin isolation level read committed read write;
+    set local synchronous_commit = on;
+    set local statement_timeout = 0;
+    set local lock_timeout = '60s';
+    lock table idem_migrations in exclusive mode";
+
 /// Carries out the steps that are missing; says which version the schema has.
-async fn migrate(db: &mut PgConnection) -> Result<usize, sqlx::Error> {
+async fn migrate(db: &mut PgConnection, partitions: u32) -> Result<usize, sqlx::Error> {
     // Whoever may only use the tables need not be allowed to create them.
     let there: bool = sql("select to_regclass('idem_migrations') is not null").fetch_one(&mut *db).await?.try_get(0)?;
     if there && version(db).await? >= MIGRATIONS.len() {
@@ -107,9 +157,8 @@ async fn migrate(db: &mut PgConnection) -> Result<usize, sqlx::Error> {
     }
     let create = "create table if not exists idem_migrations (version bigint primary key, name text not null)";
     sqlx::raw_sql(create).execute(&mut *db).await?;
-    sqlx::raw_sql("begin isolation level read committed read write; lock table idem_migrations in exclusive mode")
-        .execute(&mut *db)
-        .await?;
+    sqlx::raw_sql(BEGIN).execute(&mut *db).await?;
+    sql("select set_config('idem.partitions', $1, true)").bind(partitions.to_string()).execute(&mut *db).await?;
     let done = version(db).await?;
     for (at, step) in MIGRATIONS.iter().enumerate().skip(done) {
         sqlx::raw_sql(*step).execute(&mut *db).await?;
@@ -125,4 +174,28 @@ async fn version(db: &mut PgConnection) -> Result<usize, sqlx::Error> {
     let row = sql("select coalesce(max(version), 0) from idem_migrations").fetch_one(db).await?;
     let version: i64 = row.try_get(0)?;
     Ok(usize::try_from(version).unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_name_a_count_of_partitions_among_others() {
+        let partitions = |address: &str| place(address).map(|place| place.partitions);
+        let of = "postgres://me@localhost/db";
+        for (parameters, count) in [
+            ("", None),
+            ("?host=/run&idem_partitions=16", Some(16)),
+            ("?idem_partitions=1&options=-csearch_path%3Dx", Some(1)),
+            ("?idem_partitions=2&idem_partitions=64", Some(64)),
+        ] {
+            assert_eq!(partitions(&format!("{of}{parameters}")).expect("an address"), count);
+        }
+        let place = place(&format!("{of}?idem_partitions=8&host=/run/elsewhere")).expect("an address");
+        assert!(format!("{:?}", place.options).contains("/run/elsewhere"), "the others are the driver's");
+        for refused in ["0", "65", "-1", "many", ""] {
+            partitions(&format!("{of}?idem_partitions={refused}")).expect_err("a count out of its range");
+        }
+    }
 }

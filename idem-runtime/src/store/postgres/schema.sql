@@ -1,3 +1,6 @@
+-- Tables that begin with a tenant are partitioned by it; how many partitions each has is chosen when the ledger is made, see
+-- the end. So every unique key of theirs contains the tenant.
+
 -- Fencing tokens and handles of records: ascending over the whole ledger, never given twice; a batch that fails leaves a gap.
 create sequence idem_fence as bigint cache 1;
 
@@ -18,18 +21,19 @@ create table idem_tools (
     unique (name, version, params)
 );
 
--- A scope is interned to an ascending number, so that what belongs together lies together in every index.
+-- A scope is interned to an ascending number, so that what belongs together lies together in every index. (No identity: before
+-- version 17 a partitioned table has none.)
+create sequence idem_scope as bigint cache 1;
+
 create table idem_scopes (
     tenant bigint not null,
     digest bytea not null,
-    scope bigint generated always as identity,
+    scope bigint not null default nextval('idem_scope'),
     kind text not null,
     value text,
     primary key (tenant, digest)
-);
+) partition by hash (tenant);
 
--- Half of each page is left free: a call writes its record twice, and the second version stays on the page and out of the
--- indexes.
 create table idem_operations (
     tenant bigint not null,
     id bigint not null,
@@ -72,7 +76,7 @@ create table idem_operations (
         case when attempt > 1 and state = 'in_progress' then lease_until end) stored,
     primary key (tenant, id),
     check (lease_until is not null or state not in ('in_progress', 'reconciling'))
-) with (fillfactor = 50);
+) partition by hash (tenant);
 
 -- What walks over all tenants goes by handles.
 create index idem_operations_walk on idem_operations (id);
@@ -91,7 +95,7 @@ create table idem_identities (
     operation bigint not null,
     source smallint not null,
     primary key (tenant, scope, digest, generation)
-);
+) partition by hash (tenant);
 
 -- Identities that came to an operation after its creation; those of the creation stand in the record.
 create table idem_aliases (
@@ -100,7 +104,7 @@ create table idem_aliases (
     digest bytea not null,
     generation bigint not null,
     primary key (tenant, operation, digest, generation)
-);
+) partition by hash (tenant);
 
 -- Attempts after the first: the first one's number, token and instant are the record's own.
 create table idem_attempts (
@@ -110,7 +114,7 @@ create table idem_attempts (
     fence bigint not null,
     started_at bigint not null,
     primary key (tenant, operation, attempt)
-);
+) partition by hash (tenant);
 
 -- What happened to a record, in order. A first attempt that succeeded leaves no row: its record says it all.
 create table idem_history (
@@ -124,7 +128,7 @@ create table idem_history (
     actor text,
     detail text,
     primary key (tenant, operation, version)
-);
+) partition by hash (tenant);
 
 create table idem_results (
     tenant bigint not null,
@@ -132,7 +136,7 @@ create table idem_results (
     kind smallint not null,
     bytes bytea not null,
     primary key (tenant, operation)
-);
+) partition by hash (tenant);
 
 create table idem_tallies (
     tenant bigint not null,
@@ -142,7 +146,7 @@ create table idem_tallies (
     parameters text not null,
     last_at bigint not null,
     primary key (tenant, operation)
-);
+) partition by hash (tenant);
 
 -- What somebody outside said, also before there is a record: so by the operation's id. `nth` is the order of arrival. `kind`
 -- and `bytes` hold a result until a record has weighed it.
@@ -161,7 +165,7 @@ create table idem_evidence (
     actor text,
     words text,
     primary key (tenant, operation, source, event)
-);
+) partition by hash (tenant);
 
 -- What waits for its record.
 create index idem_evidence_waiting on idem_evidence (at) where not weighed;
@@ -174,7 +178,7 @@ create table idem_links (
     other bytea not null,
     id bigint not null,
     primary key (tenant, operation, kind, other)
-);
+) partition by hash (tenant);
 
 create index idem_links_back on idem_links (tenant, other, id);
 
@@ -184,14 +188,14 @@ create table idem_resources (
     digest bytea not null,
     last bigint not null,
     primary key (tenant, digest)
-);
+) partition by hash (tenant);
 
 create table idem_operation_resources (
     tenant bigint not null,
     operation bigint not null,
     digest bytea not null,
     primary key (tenant, operation, digest)
-);
+) partition by hash (tenant);
 
 create index idem_operation_resources_of on idem_operation_resources (tenant, digest);
 
@@ -201,4 +205,24 @@ create table idem_arguments (
     operation bigint not null,
     bytes bytea not null,
     primary key (tenant, operation)
-);
+) partition by hash (tenant);
+
+-- `idem.partitions` is set by whoever makes the ledger. Half of each page of records is left free: a call writes its record
+-- twice, and the second version stays on the page and out of the indexes.
+do $$
+declare
+    many int := current_setting('idem.partitions');
+    whole text;
+begin
+    foreach whole in array array[
+        'idem_scopes', 'idem_operations', 'idem_identities', 'idem_aliases', 'idem_attempts', 'idem_history', 'idem_results',
+        'idem_tallies', 'idem_evidence', 'idem_links', 'idem_resources', 'idem_operation_resources', 'idem_arguments'
+    ] loop
+        for part in 0 .. many - 1 loop
+            execute format(
+                'create table %I partition of %I for values with (modulus %s, remainder %s) %s',
+                whole || '_' || part, whole, many, part,
+                case when whole = 'idem_operations' then 'with (fillfactor = 50)' end);
+        end loop;
+    end loop;
+end $$;

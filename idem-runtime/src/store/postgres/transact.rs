@@ -29,7 +29,8 @@ const PAUSE_MAX: Duration = Duration::from_millis(40);
 /// not know whether the server is still there.
 const TRANSACTION: Duration = Duration::from_secs(30);
 
-/// Whatever the server's own defaults are: a reservation waits for the disk, and sees what others committed meanwhile. The
+/// Whatever the server's own defaults are: a reservation waits for the disk, and sees what others committed meanwhile. No
+/// timer of the server's ends a statement: where it ended the wait for a standby, `commit` would still be called a success. The
 /// planner goes by the indexes, also while its statistics are those of an empty table, and compiles nothing: a plan that it
 /// was told not to like looks expensive to it.
 macro_rules! begin {
@@ -38,6 +39,7 @@ macro_rules! begin {
             "begin isolation level read committed read write;",
             $first,
             "set local synchronous_commit = on;
+             set local statement_timeout = 0;
              set local lock_timeout = '10s';
              set local idle_in_transaction_session_timeout = '60s';
              set local enable_seqscan = off;

@@ -3,7 +3,11 @@
 use rustc_hash::FxHashSet;
 use sqlx::Row;
 
-use super::{failure::Stopped, number, sql, text, work::Work};
+use super::{
+    failure::Stopped,
+    number, sql, text,
+    work::{Work, only},
+};
 use crate::ledger::{Hold, Tally};
 
 /// All leases in one statement. Whoever runs an attempt knows no tenant's name; handles are unique over all of them.
@@ -25,6 +29,7 @@ const TALLY: &str = "\
     from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[])
         as n (tenant, id, replays, drifts, parameters)
     join idem_operations o on o.tenant = n.tenant and o.id = n.id
+    where $7::bigint is null or o.tenant = $7
     order by o.tenant, o.id
     on conflict (tenant, operation) do update set
         replays = idem_tallies.replays + excluded.replays,
@@ -76,13 +81,16 @@ impl Work<'_> {
             let mut seen = FxHashSet::default();
             let (now, later) = left.into_iter().partition::<Vec<_>, _>(|(_, tally)| seen.insert(tally.row));
             left = later;
+            let tenants: Vec<i64> = now.iter().map(|(tenant, _)| *tenant).collect();
+            let only = only(&tenants);
             let query = sql(TALLY)
-                .bind(now.iter().map(|(tenant, _)| *tenant).collect::<Vec<_>>())
+                .bind(tenants)
                 .bind(now.iter().map(|(_, tally)| tally.row).collect::<Vec<_>>())
                 .bind(now.iter().map(|(_, tally)| number(tally.replays)).collect::<Vec<_>>())
                 .bind(now.iter().map(|(_, tally)| number(tally.drifts)).collect::<Vec<_>>())
                 .bind(now.iter().map(|(_, tally)| parameters(tally)).collect::<Vec<_>>())
-                .bind(self.now.as_nanos());
+                .bind(self.now.as_nanos())
+                .bind(only);
             self.rows += query.execute(&mut *self.db).await?.rows_affected();
         }
         let named =

@@ -67,6 +67,13 @@ pub(super) struct Name {
 /// What generations of a digest lead to, by tenant and scope: those that somebody asks for.
 type Names = FxHashMap<(i64, i64, Digest), BTreeMap<u32, i64>>;
 
+/// The one tenant of a statement, if it has one. The planner leaves the partitions of all others out where it is named: each
+/// statement is planned anew, and planning is most of what a small batch costs.
+pub(super) fn only(tenants: &[i64]) -> Option<i64> {
+    let first = *tenants.first()?;
+    tenants.iter().all(|tenant| *tenant == first).then_some(first)
+}
+
 /// One transaction under way.
 pub(super) struct Work<'a> {
     pub(super) db: &'a mut PgConnection,
@@ -92,21 +99,25 @@ const NAMES: &str = "\
     select i.tenant, i.scope, i.digest, i.generation, i.operation
     from unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[]) as asked (tenant, scope, digest, generation)
     join idem_identities i on i.tenant = asked.tenant and i.scope = asked.scope and i.digest = asked.digest
+        and ($5::bigint is null or i.tenant = $5)
         and i.generation = coalesce(asked.generation, (
             select max(newest.generation) from idem_identities newest
-            where newest.tenant = asked.tenant and newest.scope = asked.scope and newest.digest = asked.digest))";
+            where newest.tenant = asked.tenant and newest.scope = asked.scope and newest.digest = asked.digest
+                and ($5 is null or newest.tenant = $5)))";
 
 /// In the order of their handles, so that two batches do not wait for each other. Results are read afterwards: a record that
 /// had to be waited for is newer than what else this statement sees.
 const HOLD: &str = records!(
     "",
     "join unnest($1::bigint[], $2::bigint[]) as asked (tenant, id) on o.tenant = asked.tenant and o.id = asked.id
+     where $3::bigint is null or o.tenant = $3
      order by o.id for update of o"
 );
 
 const RESULTS: &str = "\
     select r.tenant, r.operation, r.kind, r.bytes from unnest($1::bigint[], $2::bigint[]) as asked (tenant, id)
-    join idem_results r on r.tenant = asked.tenant and r.operation = asked.id";
+    join idem_results r on r.tenant = asked.tenant and r.operation = asked.id
+    where $3::bigint is null or r.tenant = $3";
 
 /// Drawn after every row is held: so a record's next token is greater than its last one.
 const TOKENS: &str = "\
@@ -206,7 +217,8 @@ impl<'a> Work<'a> {
         if asked.is_empty() {
             return Ok(());
         }
-        let query = sql(NAMES).bind(tenants).bind(scopes).bind(digests).bind(generations);
+        let only = only(&tenants);
+        let query = sql(NAMES).bind(tenants).bind(scopes).bind(digests).bind(generations).bind(only);
         for row in query.fetch_all(&mut *self.db).await? {
             let (tenant, scope, operation) = (get(&row, "tenant")?, get(&row, "scope")?, get(&row, "operation")?);
             let (digest, generation) = (read::digest(&row, "digest")?, read::count(&row, "generation")?);
@@ -248,7 +260,8 @@ impl<'a> Work<'a> {
             return Ok(());
         }
         let (tenants, rows): (Vec<i64>, Vec<i64>) = keys.into_iter().unzip();
-        let query = sql(HOLD).bind(tenants).bind(rows);
+        let only = only(&tenants);
+        let query = sql(HOLD).bind(tenants).bind(rows).bind(only);
         let (mut tenants, mut rows) = (Vec::new(), Vec::new());
         for row in query.fetch_all(&mut *self.db).await? {
             let (tenant, record) = (get::<i64>(&row, "tenant")?, read::record_in(&row)?);
@@ -264,7 +277,7 @@ impl<'a> Work<'a> {
         if rows.is_empty() {
             return Ok(());
         }
-        for row in sql(RESULTS).bind(tenants).bind(rows).fetch_all(&mut *self.db).await? {
+        for row in sql(RESULTS).bind(tenants).bind(rows).bind(only).fetch_all(&mut *self.db).await? {
             let key = (get::<i64>(&row, "tenant")?, get::<i64>(&row, "operation")?);
             if let Some(held) = self.records.get_mut(&key) {
                 Arc::make_mut(&mut held.record).stored = read::stored(&row)?;
