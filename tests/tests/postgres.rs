@@ -5,6 +5,7 @@
 #![cfg(feature = "postgres")]
 
 mod postgres {
+    mod schema;
     mod server;
 }
 
