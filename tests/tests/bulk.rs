@@ -129,6 +129,29 @@ async fn r107_a_key_twice_in_a_batch_is_one_item_and_other_content_under_it_is_d
     }
 }
 
+/// However long the first item takes to its call: another one with its key does not overtake it.
+#[tokio::test]
+async fn the_first_item_of_a_key_says_what_the_key_stands_for() {
+    for setup in both().await {
+        let starts = World::default();
+        let items = [("k1", "A"), ("k1", "B"), ("k2", "C")];
+        let batch = bulk(&setup.call_as("call_1", 1), items, |call, text| {
+            let (starts, world) = (starts.clone(), setup.world.clone());
+            let to = call.item_key().expect("an item").to_owned();
+            async move {
+                for _ in 0..if text == "A" { 100 } else { 0 } {
+                    tokio::task::yield_now().await;
+                }
+                notify_outcome(&call, to, text.to_owned(), starts, world).await
+            }
+        })
+        .await;
+        let told = [0, 1, 2].map(|at| name(&batch, at));
+        assert_eq!(told, ["succeeded", "rejected_key_conflict", "succeeded"], "{}", setup.name());
+        assert_eq!((setup.world.count("A to k1"), setup.world.count("B to k1")), (1, 0), "{}", setup.name());
+    }
+}
+
 /// The control arm: without child keys the items of one call are one operation, and all but the first of them drift.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_child_keys_the_items_of_a_call_drift() {
