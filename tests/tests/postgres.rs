@@ -7,6 +7,7 @@
 mod postgres {
     mod schema;
     mod server;
+    mod settings;
 }
 
 use std::sync::{
