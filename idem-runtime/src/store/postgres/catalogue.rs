@@ -1,14 +1,17 @@
 //! Names that were interned to numbers: tenants, scopes, tools.
 //!
-//! They are interned before a batch begins, each by itself: a name that no record uses harms nobody, and a batch that waits
-//! for another one's names would hold up everybody behind it.
+//! They are interned before a batch begins, in a transaction of their own: a name that no record uses harms nobody, and a
+//! batch that waits for another one's names would hold up everybody behind it.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use rustc_hash::FxHashMap;
 use sqlx::{PgConnection, Row};
 
-use super::{sql, text};
+use super::{failure::misread, sql, text};
 use crate::{
     id::Tenant,
     identity::Digest,
@@ -18,28 +21,87 @@ use crate::{
 /// How many scopes are remembered; then all are forgotten and asked for again.
 const SCOPES_MAX: usize = 100_000;
 
+/// Statements with parameters go in two halves: without a transaction around them a pooler would give each to another
+/// connection.
+const BEGIN: &str = "begin isolation level read committed read write";
+
+/// When this server was started: no other one was at the same microsecond.
+const SERVER: &str = "select (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint";
+
 /// What is known of the interned names.
 #[derive(Debug, Default)]
 pub(super) struct Catalogue {
+    /// Of which server this is known.
+    server: Option<i64>,
     tenants: FxHashMap<Tenant, i64>,
     scopes: FxHashMap<(i64, Digest), i64>,
     tools: FxHashMap<Arc<Tool>, i64>,
 }
 
 impl Catalogue {
+    /// Forgets everything: another server may have taken over, in which these numbers lead nowhere, or elsewhere.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether what is known is known of the server that was started at that time.
+    pub(super) fn is_of(&self, server: i64) -> bool {
+        self.server == Some(server)
+    }
+
     /// Interns whatever `commands` may need a number for.
     pub(super) async fn learn(&mut self, db: &mut PgConnection, commands: &[Command]) -> Result<(), sqlx::Error> {
         if self.scopes.len() > SCOPES_MAX {
-            self.scopes.clear();
+            self.forget();
         }
+        if self.server.is_some() && commands.iter().all(|command| self.knows(command)) {
+            return Ok(());
+        }
+        let learned = self.learn_anew(db, commands).await;
+        if learned.is_err() {
+            // What was interned may have been rolled back.
+            self.forget();
+        }
+        learned
+    }
+
+    async fn learn_anew(&mut self, db: &mut PgConnection, commands: &[Command]) -> Result<(), sqlx::Error> {
+        sqlx::raw_sql(BEGIN).execute(&mut *db).await?;
+        if self.server.is_none() {
+            self.server = Some(sqlx::raw_sql(SERVER).fetch_one(&mut *db).await?.try_get(0)?);
+        }
+        self.intern(db, commands).await?;
+        // The first statement fails where the transaction was aborted.
+        sqlx::raw_sql("select 1; commit").execute(db).await.map(drop)
+    }
+
+    /// Whether there is a number for every name in it.
+    fn knows(&self, command: &Command) -> bool {
+        let knows = |tenant: &Tenant| self.tenants.contains_key(tenant);
+        match command {
+            Command::Reserve(reserve) => {
+                let tenant = self.tenant(&reserve.tenant);
+                tenant.is_some_and(|tenant| self.scope(tenant, &reserve.scope.digest).is_some())
+                    && self.tool(&reserve.tool).is_some()
+            }
+            Command::Evidence(evidence) => knows(&evidence.tenant),
+            Command::Settle(settle) => knows(&settle.tenant),
+            Command::BeginReconcile(begin) => knows(&begin.tenant),
+            Command::Verdict(judge) => knows(&judge.tenant),
+            Command::Resolve(resolve) => knows(&resolve.tenant),
+            Command::Tally(tallies) => tallies.iter().all(|tally| knows(&tally.tenant)),
+            Command::EndLeases(all) => all.iter().all(|silent| knows(&silent.tenant)),
+            Command::Renew(_) | Command::Purge { .. } => true,
+        }
+    }
+
+    /// In an order in which all processes intern: so two of them do not wait for each other.
+    async fn intern(&mut self, db: &mut PgConnection, commands: &[Command]) -> Result<(), sqlx::Error> {
+        let mut tenants = BTreeSet::new();
         for command in commands {
             match command {
-                Command::Reserve(reserve) => {
-                    let tenant = self.intern_tenant(db, &reserve.tenant).await?;
-                    self.intern_scope(db, tenant, &reserve.scope).await?;
-                    self.intern_tool(db, &reserve.tool).await?;
-                }
-                Command::Evidence(evidence) => drop(self.intern_tenant(db, &evidence.tenant).await?),
+                Command::Reserve(reserve) => drop(tenants.insert(reserve.tenant.as_str())),
+                Command::Evidence(evidence) => drop(tenants.insert(evidence.tenant.as_str())),
                 Command::Settle(settle) => self.look_up(db, &settle.tenant).await?,
                 Command::BeginReconcile(begin) => self.look_up(db, &begin.tenant).await?,
                 Command::Verdict(judge) => self.look_up(db, &judge.tenant).await?,
@@ -56,6 +118,25 @@ impl Catalogue {
                 }
                 Command::Renew(_) | Command::Purge { .. } => {}
             }
+        }
+        let mut by_tenant = BTreeMap::new();
+        for name in tenants {
+            let tenant = Tenant::new(name).map_err(|_| misread("a tenant's name is blank"))?;
+            by_tenant.insert(name, self.intern_tenant(db, &tenant).await?);
+        }
+        let (mut scopes, mut tools) = (BTreeMap::new(), BTreeMap::new());
+        for command in commands {
+            if let Command::Reserve(reserve) = command {
+                let tenant = by_tenant.get(reserve.tenant.as_str()).copied().ok_or(sqlx::Error::RowNotFound)?;
+                scopes.insert((tenant, reserve.scope.digest), &reserve.scope);
+                tools.insert((&reserve.tool.name, reserve.tool.version, &reserve.tool.params), &reserve.tool);
+            }
+        }
+        for ((tenant, _), scope) in scopes {
+            self.intern_scope(db, tenant, scope).await?;
+        }
+        for tool in tools.into_values() {
+            self.intern_tool(db, tool).await?;
         }
         Ok(())
     }

@@ -41,6 +41,12 @@ pub(super) fn overtaken() -> Stopped {
     Stopped::Again(StoreError::new(StoreErrorKind::Busy, Aftermath::Nothing, what))
 }
 
+/// The names that this batch goes by were learnt from another server: a pooler has led elsewhere since.
+pub(super) fn moved() -> Stopped {
+    let what = "the server was started since, or another one has taken over";
+    Stopped::Again(StoreError::new(StoreErrorKind::Unavailable, Aftermath::Nothing, what))
+}
+
 /// Serialisation and deadlock: the transaction was rolled back, for another one's sake.
 const AGAIN: [&str; 2] = ["40001", "40P01"];
 

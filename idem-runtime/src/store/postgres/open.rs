@@ -101,8 +101,11 @@ pub(super) async fn prepare(place: &Place) -> Result<ServerClock, StoreError> {
 
 /// Refuses what cannot keep a promise.
 async fn judge(db: &mut PgConnection) -> Result<(), StoreError> {
-    let query = sql("select current_setting('server_version_num')::bigint as version, pg_is_in_recovery() as standby,
-                current_setting('default_transaction_read_only') as read_only, current_setting('fsync') as fsync");
+    // Without parameters, so in one message: a pooler would give each half of another statement to another connection.
+    let query = sqlx::raw_sql(
+        "select current_setting('server_version_num')::bigint as version, pg_is_in_recovery() as standby,
+                current_setting('default_transaction_read_only') as read_only, current_setting('fsync') as fsync",
+    );
     let row = query.fetch_one(db).await.map_err(nothing)?;
     let (version, standby): (i64, bool) = (get(&row, "version")?, get(&row, "standby")?);
     if version < SERVER_MIN {
@@ -151,7 +154,8 @@ const BEGIN: &str = "\
 /// Carries out the steps that are missing; says which version the schema has.
 async fn migrate(db: &mut PgConnection, partitions: u32) -> Result<usize, sqlx::Error> {
     // Whoever may only use the tables need not be allowed to create them.
-    let there: bool = sql("select to_regclass('idem_migrations') is not null").fetch_one(&mut *db).await?.try_get(0)?;
+    let there = "select to_regclass('idem_migrations') is not null";
+    let there: bool = sqlx::raw_sql(there).fetch_one(&mut *db).await?.try_get(0)?;
     if there && version(db).await? >= MIGRATIONS.len() {
         return version(db).await;
     }
@@ -171,7 +175,7 @@ async fn migrate(db: &mut PgConnection, partitions: u32) -> Result<usize, sqlx::
 }
 
 async fn version(db: &mut PgConnection) -> Result<usize, sqlx::Error> {
-    let row = sql("select coalesce(max(version), 0) from idem_migrations").fetch_one(db).await?;
+    let row = sqlx::raw_sql("select coalesce(max(version), 0) from idem_migrations").fetch_one(db).await?;
     let version: i64 = row.try_get(0)?;
     Ok(usize::try_from(version).unwrap_or(usize::MAX))
 }

@@ -9,7 +9,10 @@ use std::{
 };
 
 use sqlx::{PgConnection, Row, postgres::PgConnectOptions};
-use tokio::{runtime::Handle, sync::oneshot};
+use tokio::{
+    runtime::Handle,
+    sync::{Semaphore, oneshot},
+};
 
 use super::{
     detail,
@@ -25,8 +28,12 @@ use crate::{
     ledger::{BoxFuture, Detail, Drifted, Find, Listing, Match, Reader, Record, StoreError, Sweep, Swept},
 };
 
-/// More idle connections than this are closed.
-const IDLE_MAX: usize = 4;
+/// How many connections read at once, and stay open for the next ones.
+const CONNECTIONS_MAX: usize = 4;
+
+/// Statements go in two halves: without a transaction around them a pooler would give each to another connection. A standby,
+/// which may not know what was committed, does not begin one that writes.
+const BEGIN: &str = "begin isolation level read committed read write";
 
 /// Reads for whoever asks.
 #[derive(Debug)]
@@ -41,6 +48,7 @@ pub(super) struct Readers {
 struct Pool {
     options: PgConnectOptions,
     idle: Mutex<Vec<PgConnection>>,
+    free: Semaphore,
 }
 
 const FIND: &str = whole_records!(
@@ -88,7 +96,8 @@ impl Readers {
         let (open, closed) = oneshot::channel::<()>();
         let until_closed = move || drop(runtime.block_on(closed));
         thread::Builder::new().name("idem-reader".to_owned()).spawn(until_closed).map_err(failed)?;
-        Ok(Self { pool: Arc::new(Pool { options, idle: Mutex::default() }), runtime: handle, _open: open })
+        let pool = Pool { options, idle: Mutex::default(), free: Semaphore::new(CONNECTIONS_MAX) };
+        Ok(Self { pool: Arc::new(pool), runtime: handle, _open: open })
     }
 
     fn read<T, R>(&self, read: R) -> BoxFuture<'static, Result<T, StoreError>>
@@ -98,28 +107,38 @@ impl Readers {
     {
         let pool = Arc::clone(&self.pool);
         let reading = self.runtime.spawn(async move {
+            // Nobody closes it.
+            let _free = pool.free.acquire().await;
             let idle = pool.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let reused = idle.is_some();
             let mut db = match idle {
                 Some(db) => db,
                 None => open::connect(&pool.options).await?,
             };
-            let mut answer = read(&mut db).await;
+            let mut answer = in_transaction(&mut db, &read).await;
             if reused && answer.is_err() {
                 // The server may have been started anew since.
+                drop(db);
                 db = open::connect(&pool.options).await?;
-                answer = read(&mut db).await;
+                answer = in_transaction(&mut db, &read).await;
             }
             if answer.is_ok() {
-                let mut idle = pool.idle.lock().unwrap_or_else(PoisonError::into_inner);
-                if idle.len() < IDLE_MAX {
-                    idle.push(db);
-                }
+                pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
             }
             answer.map_err(nothing)
         });
         Box::pin(async move { reading.await.unwrap_or_else(|_| Err(unavailable("the ledger is closed"))) })
     }
+}
+
+async fn in_transaction<T, R>(db: &mut PgConnection, read: &R) -> Result<T, sqlx::Error>
+where
+    R: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, Result<T, sqlx::Error>>,
+{
+    sqlx::raw_sql(BEGIN).execute(&mut *db).await?;
+    let answer = read(db).await?;
+    sqlx::raw_sql("rollback").execute(db).await?;
+    Ok(answer)
 }
 
 impl Reader for Readers {

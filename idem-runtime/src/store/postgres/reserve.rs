@@ -24,6 +24,9 @@ pub(super) const REOPENED: &str = "\
         join idem_resources r on r.tenant = own.tenant and r.digest = own.digest
         where own.tenant = $1 and own.operation = $2 and r.last > $3)";
 
+/// Changes nothing, and has to be replicated with everything before it.
+const SAME: &str = "update idem_operations set nonce = nonce where tenant = $1 and id = $2";
+
 impl Work<'_> {
     /// The numbers of tenant and scope.
     pub(super) fn place(&self, reserve: &Reserve) -> Result<(i64, i64), Stopped> {
@@ -48,6 +51,8 @@ impl Work<'_> {
             }
             Decision::Reopen(answer) => self.reopen(tenant, scope, reserve, &answer),
             Decision::GrantAgain(Answer { record, generations, .. }) => {
+                // It is committed, and may not be replicated: who waited for that may have been cut off. This commit waits.
+                self.rows += sql(SAME).bind(tenant).bind(record.row).execute(&mut *self.db).await?.rows_affected();
                 Ok(Reserved::Granted(course::granted(&record, generations)))
             }
             Decision::EndLease(answer) => match course::end_lease(&answer.record, self.now)? {

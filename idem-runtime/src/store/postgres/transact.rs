@@ -1,6 +1,7 @@
 //! A batch of commands in one transaction, and again from the beginning where another process came first.
 //!
-//! Must not know what a command does. A connection on which anything failed is closed, never used again.
+//! Must not know what a command does. A connection on which anything failed is closed, never used again; whoever was only
+//! overtaken rolls back.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, ServerClock, Timestamp},
-    ledger::{Command, Reply, StoreError},
+    ledger::{Command, Reply, StoreError, StoreErrorKind},
 };
 
 /// How often a batch begins again because others came first.
@@ -87,6 +88,11 @@ impl PostgresStore {
                 Err(Stopped::Failed(error)) => return Err(error),
                 Err(Stopped::Again(error)) if tries >= TRIES => return Err(error),
                 Err(Stopped::Again(error)) => {
+                    // A pooler would have to close what is left in the middle of a transaction.
+                    if error.kind() == StoreErrorKind::Busy && sqlx::raw_sql("rollback").execute(&mut db).await.is_ok()
+                    {
+                        self.writer = Some(db);
+                    }
                     tracing::debug!(%error, tries, "a batch begins again");
                     tokio::time::sleep(PAUSE_MAX.mul_f64(fastrand::f64())).await;
                 }
@@ -96,10 +102,12 @@ impl PostgresStore {
 
     /// The connection that writes, a new one where there is none.
     async fn connected(&mut self) -> Result<PgConnection, StoreError> {
-        match self.writer.take() {
-            Some(db) => Ok(db),
-            None => open::connect(&self.options).await,
+        if let Some(db) = self.writer.take() {
+            return Ok(db);
         }
+        // Another server may have taken over.
+        self.catalogue.forget();
+        open::connect(&self.options).await
     }
 }
 

@@ -12,7 +12,7 @@ use sqlx::{PgConnection, Row};
 use super::{
     beside::Beside,
     catalogue::Catalogue,
-    failure::{Stopped, corrupt},
+    failure::{Stopped, corrupt, moved},
     read::{self, get, records},
     sql,
 };
@@ -123,7 +123,8 @@ const RESULTS: &str = "\
 const TOKENS: &str = "\
     select coalesce(array(select nextval('idem_fence') from generate_series(1, $1)), '{}') as tokens,
            (select last_value from idem_fence) as last,
-           exists (select 1 from idem_evidence where not weighed) as waiting";
+           exists (select 1 from idem_evidence where not weighed) as waiting,
+           (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint as server";
 
 impl<'a> Work<'a> {
     pub(super) fn new(
@@ -303,6 +304,9 @@ impl<'a> Work<'a> {
 
     pub(super) async fn draw(&mut self, many: i64) -> Result<(), Stopped> {
         let row = sql(TOKENS).bind(many).fetch_one(&mut *self.db).await?;
+        if !self.catalogue.is_of(row.try_get("server")?) {
+            return Err(moved());
+        }
         self.tokens = row.try_get("tokens")?;
         self.tokens.reverse();
         self.last_fence = row.try_get("last")?;
