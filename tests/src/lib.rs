@@ -7,4 +7,5 @@ pub mod provider;
 pub mod store;
 pub mod timing;
 pub mod tools;
+pub mod wire;
 pub mod world;

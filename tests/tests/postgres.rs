@@ -5,9 +5,19 @@
 #![cfg(feature = "postgres")]
 
 mod postgres {
+    //! One module a kind of thing that befalls a server or the wire to it; [`stage`] has the tool.
+
+    mod cancel;
+    mod commit;
+    mod failover;
+    mod faults;
+    mod isolation;
+    mod pool;
+    mod pooler;
     mod schema;
     mod server;
     mod settings;
+    mod stage;
 }
 
 use std::sync::{

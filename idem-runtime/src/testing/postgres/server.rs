@@ -69,7 +69,8 @@ impl Server {
             ["-R", "-X", "stream", "-c", "fast", "--no-sync", "-d", &from, "-D"].map(OsString::from).into();
         standby.programs.run("pg_basebackup", &[copy, vec![standby.data().into()]].concat())?;
         // The name under which it is known to the server that it follows.
-        standby.configure(&[("cluster_name", name), ("hot_standby", "on")])?;
+        let again_soon = ("wal_retrieve_retry_interval", "100ms");
+        standby.configure(&[("cluster_name", name), ("hot_standby", "on"), again_soon])?;
         standby.start_at_free_port()?;
         Ok(standby)
     }
