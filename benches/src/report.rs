@@ -7,11 +7,13 @@ use tokio::runtime::Runtime;
 
 use crate::{
     arguments::{Keyed, Order, Presorted},
-    cli::{Cli, StoreKind},
+    cli::{Cli, Kind, Store},
     load::Quantile,
-    plan::{Arm, Plan},
+    plan::Plan,
     profile::OPERATIONS,
     quiet::{Gated, Patience},
+    row::Arm,
+    server::Server,
     single::{self, Finished},
     table,
     target::{self, Figure, Limit, Target, Verdict},
@@ -27,11 +29,18 @@ const OPERATIONS_IN_FILE: u64 = 200_000;
 #[expect(clippy::print_stdout, reason = "this is the program's output")]
 pub fn print(runtime: &Runtime, cli: &Cli, folder: &Path) -> Result<ExitCode> {
     let processors = std::thread::available_parallelism().map_or(0, usize::from);
-    println!("{processors} processors, files in {}, runs of {:?}, {} each\n", folder.display(), cli.span(), cli.reps);
-    println!("{}", table::head());
-    let patience = Patience::new(cli.patience());
-    let plan = Plan { cli, runtime, folder, patience: &patience };
+    println!("{processors} processors, files in {}, runs of {:?}, {} each", folder.display(), cli.span(), cli.reps);
+    let server = server(runtime, cli)?;
+    if let Some(server) = &server {
+        println!("PostgreSQL {}", server.about());
+    }
+    println!("\n{}", table::head());
+    let patience = Patience::new(cli.patience(), server.as_ref().and_then(Server::postmaster));
+    let plan = Plan { cli, runtime, folder, server: server.as_ref(), patience: &patience };
     let rows = plan.run(|row| println!("{}", table::line(row)))?;
+    if let Some(server) = &server {
+        runtime.block_on(server.clear())?;
+    }
     if let Some((disk, pair)) = rows.iter().find_map(|row| Some((row, row.quantile(Quantile::Half)?)))
         && disk.arm == Arm::Disk
     {
@@ -40,13 +49,16 @@ pub fn print(runtime: &Runtime, cli: &Cli, folder: &Path) -> Result<ExitCode> {
     }
     println!("SHA-256 of 1,000 bytes takes {} here; 577 ns where the targets were set", table::time(single::digest()));
     println!("{EXPLAINED}");
+    let kinds = || cli.store.iter().map(Store::kind);
     let targets = if cli.ci {
-        target::of_ci(&rows)
+        kinds().flat_map(|kind| target::of_ci(&rows, kind)).collect()
     } else {
-        let mut targets = single(&plan)?;
-        if cli.store == StoreKind::Sqlite {
-            targets.extend(target::of_runs(&rows, cli.rows));
-        }
+        let mut targets = if kinds().all(|kind| kind == Kind::Postgres) { Vec::new() } else { single(&plan)? };
+        targets.extend(kinds().flat_map(|kind| match kind {
+            Kind::Memory => Vec::new(),
+            Kind::Sqlite => target::of_sqlite(&rows, cli.rows),
+            Kind::Postgres => target::of_postgres(&rows, cli.rows),
+        }));
         targets
     };
     println!("{:62} {:>12} {:>10}", "target", "wanted", "measured");
@@ -57,12 +69,24 @@ pub fn print(runtime: &Runtime, cli: &Cli, folder: &Path) -> Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// The server that was asked for.
+pub(crate) fn server(runtime: &Runtime, cli: &Cli) -> Result<Option<Server>> {
+    let asked = cli.store.iter().find_map(|store| match store {
+        Store::Postgres(address) => Some(address.as_deref()),
+        Store::Sqlite | Store::Memory => None,
+    });
+    asked.map(|address| runtime.block_on(Server::at(address))).transpose()
+}
+
 const EXPLAINED: &str = "
-raw: one thread, one table (unique key, state, 200 B result), tuned as the ledger's file is and its log grown, N inserts
-and a commit, N updates and a commit, where N is what our commits carried in the same turn. our store: the ledger's
-tables at the same N, no callers, no keys, no engine. naive: the raw table, 8 connections, an autocommitted statement for
-each step, on threads that may block. Calls per commit are counted in the file. Each run is checked: rows in the file =
-calls, all succeeded with a result, bodies run = calls. % of raw and x naive are medians of turns.
+raw: one connection, one table (unique key, state, 200 B result), tuned as the ledger's store is, N inserts and a commit,
+N updates and a commit, where N is what our commits carried in the same turn. our store: the ledger's tables at the same N,
+no callers, no keys, no engine. naive: the raw table, an autocommitted statement for each step: 8 connections on threads
+that may block, or sqlx's pool of 10 as its defaults have it. Calls per commit are counted in the store. Replays: finished
+operations at random, each a guarded call of a process that remembers none; reads: one statement each for a row of the raw
+table. Each run is checked: rows in the store = calls, all succeeded with a result, bodies run = calls, and none run again.
+% of raw, x naive (of replays: x reads) and x empty ledger are medians of turns. us/call: processor time of this program,
+callers included, and of the server.
 ";
 
 /// What one thread can do.

@@ -1,4 +1,4 @@
-//! What one thread can do: keys, and replays of finished operations.
+//! What one thread can do: keys, and replays of finished operations; those of a database by many callers, too.
 
 use std::{
     hint::black_box,
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     arguments::Keyed,
     arm::{Keys, ours::Place},
-    load::as_f64,
+    load::{Sample, as_f64, closed_loop},
     random::Random,
     tool,
 };
@@ -71,7 +71,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 const CALLERS: u64 = 128;
 
 /// Finished operations, and the ledger that replays them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Finished {
     idem: Idem,
     operations: u64,
@@ -95,9 +95,17 @@ impl Finished {
     /// # Errors
     /// When a call fails.
     pub async fn in_file(folder: &Path, operations: u64) -> Result<Self> {
+        Self::forgotten(&Place::Sqlite(folder.join("finished.db")), operations).await
+    }
+
+    /// Operations that are read from `place` at every replay.
+    ///
+    /// # Errors
+    /// When a call fails.
+    pub async fn forgotten(place: &Place, operations: u64) -> Result<Self> {
         let mut config = Config::default();
         config.cache_bytes = CACHE_SMALL;
-        Self::at(&Place::Sqlite(folder.join("finished.db")), config, operations).await
+        Self::at(place, config, operations).await
     }
 
     async fn at(place: &Place, config: Config, operations: u64) -> Result<Self> {
@@ -160,10 +168,30 @@ impl Finished {
             }
             times.push(of_round.elapsed().saturating_sub(making) / ROUND);
         }
+        self.ran_once()?;
+        Ok(mean(&times))
+    }
+
+    /// Lets `callers` replay, each at random, for `span`.
+    ///
+    /// # Errors
+    /// When a call fails, or a body ran again.
+    pub async fn replays_of(self, callers: u64, span: Duration) -> Result<Sample> {
+        let of_run = self.clone();
+        let sample = closed_loop(callers, span, move |caller, number| {
+            let mut finished = Self { random: Random::new(caller << 32 ^ number), ..of_run.clone() };
+            async move { finished.replay().await }
+        })
+        .await?;
+        self.ran_once()?;
+        Ok(sample)
+    }
+
+    fn ran_once(&self) -> Result<()> {
         let ran = self.runs.load(std::sync::atomic::Ordering::Relaxed);
         let made = self.operations / CALLERS * CALLERS;
         ensure!(ran == made, "{made} operations were called, {ran} bodies ran");
-        Ok(mean(&times))
+        Ok(())
     }
 }
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crate::{
     arm::Keys,
+    cli::Kind,
     load::Quantile,
-    plan::{Arm, Row, Setting},
+    row::{Arm, Ratios, Row, Setting},
     table,
 };
 
@@ -87,7 +88,7 @@ impl Target {
             Figure::Took(took) => table::time(took),
         });
         let limit = match self.limit {
-            Limit::AtLeastTimes(least) => format!(">= {least:.0}x"),
+            Limit::AtLeastTimes(least) => format!(">= {least}x"),
             Limit::AtLeastPart(least) => format!(">= {:.0} %", least * 100.0),
             Limit::AtMost(most) => format!("<= {}", table::time(most)),
         };
@@ -101,9 +102,9 @@ impl Target {
     }
 }
 
-/// The targets that the table of runs answers.
-pub fn of_runs(rows: &[Row], prefilled: u64) -> Vec<Target> {
-    let fresh = |callers| find(rows, Setting { rows: 0, keys: Keys::Scoped, callers });
+/// The targets that the table of runs answers for a file.
+pub fn of_sqlite(rows: &[Row], prefilled: u64) -> Vec<Target> {
+    let fresh = |callers| find(rows, Arm::Ours, at(Kind::Sqlite, 0, callers));
     let [one, sixty_four, many] = [1, 64, 256].map(fresh);
     vec![
         part_of_raw("new, 1 caller / raw two-commit loop", 0.7, one),
@@ -112,29 +113,70 @@ pub fn of_runs(rows: &[Row], prefilled: u64) -> Vec<Target> {
         part_of_raw("new, 64 callers / raw, equal rows a commit", 0.8, sixty_four),
         part_of_raw("new, 256 callers / raw, equal rows a commit", 0.8, many),
         locality(rows, prefilled),
-        Target {
-            what: "new, 256 callers, p99".to_owned(),
-            limit: Limit::AtMost(Duration::from_millis(15)),
-            figure: many.and_then(|row| row.quantile(Quantile::NinetyNine)).map(Figure::Took),
-            quiet: many.is_some_and(Row::is_quiet),
-        },
+        p99("new, 256 callers, p99", Duration::from_millis(15), many),
     ]
 }
 
-/// What `--ci` asserts: only what holds on a busy machine, so it asks for no quiet one.
-pub fn of_ci(rows: &[Row]) -> Vec<Target> {
-    let fresh = |callers| find(rows, Setting { rows: 0, keys: Keys::Scoped, callers });
-    let [one, sixty_four] = [1, 64].map(fresh);
-    let targets = [
-        times_naive("new, 64 callers / naive pool", 5.0, sixty_four),
-        part_of_raw("new, 1 caller / raw two-commit loop", 0.5, one),
-        part_of_raw("new, 64 callers / raw, equal rows a commit", 0.5, sixty_four),
+/// The targets that the table of runs answers for a PostgreSQL database.
+pub fn of_postgres(rows: &[Row], prefilled: u64) -> Vec<Target> {
+    let find = |arm, rows_before, callers| find(rows, arm, at(Kind::Postgres, rows_before, callers));
+    let [sixty_four, many] = [64, 256].map(|callers| find(Arm::Ours, 0, callers));
+    let replays = find(Arm::Replay, 0, 64);
+    let mut targets = vec![
+        times_naive("postgres: new, 64 callers / naive pool", 9.0, sixty_four),
+        times_naive("postgres: new, 256 callers / naive pool", 18.0, many),
+        times_naive("postgres: replays from the database / reads, 64 callers", 3.0, replays),
+        p99("postgres: new, 256 callers, p99", Duration::from_millis(10), many),
     ];
-    targets.map(|target| Target { quiet: true, ..target }).into()
+    if prefilled > 0 {
+        let grown = |what: &str, arm, callers| {
+            let part = find(arm, prefilled, callers).and_then(Row::of_empty);
+            part_of(&format!("postgres: {what}, {callers} callers, {prefilled} rows / empty"), 0.8, part)
+        };
+        targets.extend([
+            grown("new", Arm::Ours, 1),
+            grown("new", Arm::Ours, 64),
+            grown("new", Arm::Ours, 256),
+            grown("replays", Arm::Replay, 64),
+        ]);
+    }
+    targets
+}
+
+/// What `--ci` asserts: only what holds on a busy machine, so it asks for no quiet one.
+pub fn of_ci(rows: &[Row], store: Kind) -> Vec<Target> {
+    let fresh = |callers| find(rows, Arm::Ours, at(store, 0, callers));
+    let [one, sixty_four] = [1, 64].map(fresh);
+    let targets = match store {
+        Kind::Memory => Vec::new(),
+        Kind::Sqlite => vec![
+            times_naive("new, 64 callers / naive pool", 5.0, sixty_four),
+            part_of_raw("new, 1 caller / raw two-commit loop", 0.5, one),
+            part_of_raw("new, 64 callers / raw, equal rows a commit", 0.5, sixty_four),
+        ],
+        Kind::Postgres => vec![times_naive("postgres: new, 64 callers / naive pool", 3.0, sixty_four)],
+    };
+    targets.into_iter().map(|target| Target { quiet: true, ..target }).collect()
+}
+
+const fn at(store: Kind, rows: u64, callers: u64) -> Setting {
+    Setting { store, rows, keys: Keys::Scoped, callers }
+}
+
+fn p99(what: &str, most: Duration, row: Option<&Row>) -> Target {
+    Target {
+        what: what.to_owned(),
+        limit: Limit::AtMost(most),
+        figure: row.and_then(|row| row.quantile(Quantile::NinetyNine)).map(Figure::Took),
+        quiet: row.is_some_and(Row::is_quiet),
+    }
 }
 
 fn part_of_raw(what: &str, least: f64, row: Option<&Row>) -> Target {
-    let part = row.and_then(Row::of_raw);
+    part_of(what, least, row.and_then(Row::of_raw))
+}
+
+fn part_of(what: &str, least: f64, part: Option<Ratios>) -> Target {
     Target {
         what: what.to_owned(),
         limit: Limit::AtLeastPart(least),
@@ -155,8 +197,8 @@ fn times_naive(what: &str, least: f64, row: Option<&Row>) -> Target {
 
 /// What an ascending scope in front of every key is worth, once the file is large.
 fn locality(rows: &[Row], prefilled: u64) -> Target {
-    let at = |keys| find(rows, Setting { rows: prefilled, keys, callers: 256 });
-    let (scoped, random) = (at(Keys::Scoped), at(Keys::Random));
+    let of = |keys| find(rows, Arm::Ours, Setting { keys, ..at(Kind::Sqlite, prefilled, 256) });
+    let (scoped, random) = (of(Keys::Scoped), of(Keys::Random));
     let rate = |row: Option<&Row>| row.and_then(Row::rate).map(|rate| rate.median);
     Target {
         what: format!("{prefilled} rows, 256 callers, scoped / random keys"),
@@ -166,6 +208,6 @@ fn locality(rows: &[Row], prefilled: u64) -> Target {
     }
 }
 
-fn find(rows: &[Row], setting: Setting) -> Option<&Row> {
-    rows.iter().find(|row| row.arm == Arm::Ours && row.setting == setting)
+fn find(rows: &[Row], arm: Arm, setting: Setting) -> Option<&Row> {
+    rows.iter().find(|row| row.arm == arm && row.setting == setting)
 }

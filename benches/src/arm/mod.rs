@@ -1,11 +1,12 @@
 //! The ways to guard a call that are compared.
 //!
-//! Each arm runs some callers on one file for a while, checks in the file that the work was done, and gives a
+//! Each arm runs some callers on one file or schema for a while, checks there that the work was done, and gives a
 //! [`Sample`](crate::load::Sample). Must not know what the figures are compared with.
 
 pub mod disk;
 pub mod naive;
 pub mod ours;
+pub mod postgres;
 pub mod raw;
 pub mod store;
 

@@ -3,23 +3,20 @@
 //! Beside the raw limit it says what the ledger's tables cost, beside our own arm what callers and threads cost.
 
 use std::{
-    path::Path,
-    pin::pin,
     sync::Arc,
-    task::{Context, Poll, Waker},
     time::{Duration, Instant},
 };
 
 use anyhow::{Result, bail, ensure};
 use idem_runtime::{
-    Clock, Source, SqliteStore, SystemClock,
+    Clock, MemoryStore, PostgresStore, Source, SqliteStore, SystemClock,
     ledger::{
         Command, Ending, Grant, Identity, Reply, Reserve, Reserved, Scope, Settle, Settled, Store, Stored, StoredKind,
         Tool,
     },
 };
 
-use super::{Keys, RESULT_BYTES};
+use super::{Keys, RESULT_BYTES, ours::Place};
 use crate::{
     load::{Sample, as_f64},
     random::Random,
@@ -32,13 +29,13 @@ const RETAIN: Duration = Duration::from_hours(30 * 24);
 /// A ledger with `rows` finished operations in it.
 ///
 /// # Errors
-/// When the file cannot be written.
-pub fn prefill(path: &Path, keys: Keys, rows: u64) -> Result<()> {
-    let mut writer = Writer::open(path, keys, 0)?;
+/// When the store refuses.
+pub async fn prefill(place: &Place, keys: Keys, rows: u64) -> Result<()> {
+    let mut writer = Writer::open(place, keys, 0).await?;
     let mut left = rows;
     while left > 0 {
         let some = left.min(8_192);
-        writer.calls(some)?;
+        writer.calls(some).await?;
         left -= some;
     }
     writer.store.close();
@@ -48,15 +45,15 @@ pub fn prefill(path: &Path, keys: Keys, rows: u64) -> Result<()> {
 /// Runs groups of `group` calls for `span`.
 ///
 /// # Errors
-/// When the file cannot be written.
-pub fn run(path: &Path, keys: Keys, group: u64, span: Duration) -> Result<Sample> {
-    let seed = std::time::UNIX_EPOCH.elapsed()?.as_secs();
-    let mut writer = Writer::open(path, keys, seed)?;
+/// When the store refuses.
+pub async fn run(place: &Place, keys: Keys, group: u64, span: Duration) -> Result<Sample> {
+    let seed = u64::try_from(std::time::UNIX_EPOCH.elapsed()?.as_nanos()).unwrap_or(u64::MAX);
+    let mut writer = Writer::open(place, keys, seed).await?;
     let begun = Instant::now();
     let mut latencies = Vec::new();
     while begun.elapsed() < span {
         let of_group = Instant::now();
-        writer.calls(group)?;
+        writer.calls(group).await?;
         let took = of_group.elapsed();
         latencies.extend((0..group).map(|_| took));
     }
@@ -67,7 +64,7 @@ pub fn run(path: &Path, keys: Keys, group: u64, span: Duration) -> Result<Sample
 }
 
 struct Writer {
-    store: SqliteStore,
+    store: Box<dyn Store>,
     clock: SystemClock,
     keys: Keys,
     random: Random,
@@ -78,11 +75,15 @@ struct Writer {
 }
 
 impl Writer {
-    fn open(path: &Path, keys: Keys, seed: u64) -> Result<Self> {
+    async fn open(place: &Place, keys: Keys, seed: u64) -> Result<Self> {
         let mut random = Random::new(seed);
         let digest = random.digest();
         Ok(Self {
-            store: SqliteStore::open(path)?,
+            store: match place {
+                Place::Memory => Box::new(MemoryStore::new()),
+                Place::Sqlite(path) => Box::new(SqliteStore::open(path)?),
+                Place::Postgres(address) => Box::new(PostgresStore::open(address).await?),
+            },
             clock: SystemClock::new(),
             keys,
             random,
@@ -98,27 +99,23 @@ impl Writer {
     }
 
     /// Reserves and settles `group` operations, in two transactions.
-    fn calls(&mut self, group: u64) -> Result<()> {
+    async fn calls(&mut self, group: u64) -> Result<()> {
         let reserves: Vec<Command> = (0..group).map(|_| self.reserve()).collect::<Result<_>>()?;
-        let replies = self.apply(&reserves)?;
+        let replies = self.apply(&reserves).await?;
         let granted = replies.into_iter().map(|reply| match reply {
             Reply::Reserved(Reserved::Granted(grant)) => self.settle(&grant),
             other => bail!("a reservation was answered with {other:?}"),
         });
         let settles: Vec<Command> = granted.collect::<Result<_>>()?;
-        let settled = self.apply(&settles)?;
+        let settled = self.apply(&settles).await?;
         let recorded = |reply: &Reply| matches!(reply, Reply::Settled(Settled::Recorded { .. }));
         ensure!(settled.len() == settles.len() && settled.iter().all(recorded), "a settlement was not recorded");
         Ok(())
     }
 
-    fn apply(&mut self, commands: &[Command]) -> Result<Vec<Reply>> {
+    async fn apply(&mut self, commands: &[Command]) -> Result<Vec<Reply>> {
         let now = self.clock.now();
-        let applied = pin!(self.store.apply(commands, now));
-        match applied.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(replies) => Ok(replies?),
-            Poll::Pending => bail!("SQLite's store did not block"),
-        }
+        Ok(self.store.apply(commands, now).await?)
     }
 
     fn reserve(&mut self) -> Result<Command> {
