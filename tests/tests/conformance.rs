@@ -15,8 +15,8 @@ use std::{
 use idem_runtime::{
     Clock, Idem, MemoryStore, OperationId, Refusal, RefusalKind, SqliteStore, Tenant, Timestamp, ToolCall, idempotent,
     ledger::{
-        Begun, Bound, BoxFuture, Command, Detail, Drifted, Ending, Find, Flow, Listing, Match, PurgeReport, Reader,
-        Record, Reply, Reserve, Reserved, Resolution, Resolve, Settle, State, Store, StoreError, Sweep, Swept,
+        Begun, Bound, BoxFuture, Command, Detail, Drifted, Ending, Find, Flow, Found, Listing, Match, PurgeReport,
+        Reader, Record, Reply, Reserve, Reserved, Resolution, Resolve, Settle, State, Store, StoreError, Sweep, Swept,
     },
     testing::conformance::{self, CHECKS},
 };
@@ -167,6 +167,10 @@ enum Change {
     OnlyNew,
     /// A walk finds every tool's operations.
     EveryTool,
+    /// Questions that are asked together get each other's answers.
+    MixedUp,
+    /// Characters that a database may not have are left out of names.
+    PlainNames,
 }
 
 /// A store that is asked through a decorator.
@@ -402,6 +406,9 @@ fn another_call(change: Change, reserve: &mut Reserve) {
         Change::NoResources => reserve.resources = Arc::default(),
         Change::NoLinks => reserve.link = None,
         Change::NoArguments => reserve.arguments = None,
+        Change::PlainNames => {
+            reserve.tenant = Tenant::new(reserve.tenant.as_str().replace('\0', "")).expect("a tenant");
+        }
         _ => {}
     }
 }
@@ -450,6 +457,16 @@ impl Reader for Counting {
     fn find<'a>(&'a self, find: Find<'a>) -> BoxFuture<'a, Result<Vec<Option<Match>>, StoreError>> {
         self.reads.fetch_add(1, Ordering::AcqRel);
         self.inner.find(find)
+    }
+
+    fn find_all<'a>(&'a self, finds: &'a [Find<'a>]) -> BoxFuture<'a, Vec<Found>> {
+        Box::pin(async move {
+            let mut found = self.inner.find_all(finds).await;
+            if self.change == Change::MixedUp {
+                found.reverse();
+            }
+            found
+        })
     }
 
     fn show<'a>(
@@ -553,6 +570,9 @@ const BROKEN: &[(Change, &str)] = &[
     (Change::Overlapping, "pages have no gaps and no doubles"),
     (Change::OnlyNew, "later walks find what is new, and what fell silent since"),
     (Change::EveryTool, "walks find the named tools' operations only"),
+    (Change::MixedUp, "questions that are asked together are answered as if alone"),
+    (Change::NoTenant, "questions that are asked together are answered as if alone"),
+    (Change::PlainNames, "names are kept and told apart whatever their characters"),
     (Change::NoDoubt, "every legal move is made as `transition` says"),
 ];
 

@@ -14,6 +14,7 @@ mod postgres {
     mod isolation;
     mod pool;
     mod pooler;
+    mod reading;
     mod schema;
     mod server;
     mod settings;

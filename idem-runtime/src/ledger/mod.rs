@@ -28,7 +28,7 @@ pub use command::{
 pub use decide::{Decision, Match, decide};
 pub use error::{Aftermath, LedgerError, StoreError, StoreErrorKind};
 pub use record::{Drifted, Record, State, Stored, StoredKind, first_call};
-pub use store::{BoxFuture, Find, Flow, Reader, Store};
+pub use store::{BoxFuture, Find, Flow, Found, Reader, Store};
 pub use transition::{Event, Illegal, Moved, Standing, transition};
 pub use unsettled::{
     BeginReconcile, Begun, Bound, Evidence, Finding, Judge, Judged, Resolution, Resolve, Resolved, Silent, Step,

@@ -75,10 +75,25 @@ pub struct Find<'a> {
     pub identities: &'a [Identity],
 }
 
+/// What each identity of a question leads to, in order.
+pub type Found = Result<Vec<Option<Match>>, StoreError>;
+
 /// Reads of what is committed. Never sees an uncommitted or half-applied batch.
 pub trait Reader: Send + Sync + fmt::Debug + 'static {
     /// What each identity leads to, in order.
-    fn find<'a>(&'a self, find: Find<'a>) -> BoxFuture<'a, Result<Vec<Option<Match>>, StoreError>>;
+    fn find<'a>(&'a self, find: Find<'a>) -> BoxFuture<'a, Found>;
+
+    /// Answers many questions together, each as if it were asked alone: one that fails is its own failure. What takes one
+    /// query or one view of the data has to answer all of them with it; without an implementation they are asked one by one.
+    fn find_all<'a>(&'a self, finds: &'a [Find<'a>]) -> BoxFuture<'a, Vec<Found>> {
+        Box::pin(async move {
+            let mut found = Vec::with_capacity(finds.len());
+            for find in finds {
+                found.push(self.find(*find).await);
+            }
+            found
+        })
+    }
 
     /// The record of a tenant's operation.
     fn show<'a>(

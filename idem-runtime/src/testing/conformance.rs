@@ -30,6 +30,7 @@ mod model;
 mod nonce;
 mod operator;
 mod purge;
+mod reading;
 mod references;
 mod resources;
 mod resume;
@@ -125,6 +126,8 @@ pub const CHECKS: &[Check] = checks! {
     "a tallied alias leads to its operation unless it leads elsewhere" => batch::aliases,
     "a reader sees what is committed" => batch::reader,
     "a reader sees no half of a batch" => batch::halves,
+    "questions that are asked together are answered as if alone" => reading::together,
+    "names are kept and told apart whatever their characters" => reading::any_characters,
     "one of two who find out begins, and no caller runs meanwhile" => unknown::begins,
     "finding out begins where the outcome is unknown" => unknown::begins_only_there,
     "what was found to have happened succeeds" => unknown::found_applied,

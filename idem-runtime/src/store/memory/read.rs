@@ -11,7 +11,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     id::{OperationId, Tenant},
-    ledger::{BoxFuture, Detail, Drifted, Find, Listing, Match, Reader, Record, State, StoreError, Sweep, Swept},
+    ledger::{BoxFuture, Detail, Drifted, Find, Found, Listing, Reader, Record, State, StoreError, Sweep, Swept},
 };
 
 #[derive(Debug)]
@@ -28,8 +28,14 @@ impl MemoryReader {
 }
 
 impl Reader for MemoryReader {
-    fn find<'a>(&'a self, find: Find<'a>) -> BoxFuture<'a, Result<Vec<Option<Match>>, StoreError>> {
+    fn find<'a>(&'a self, find: Find<'a>) -> BoxFuture<'a, Found> {
         self.read(|records| records.matches(find.tenant, find.scope, find.identities))
+    }
+
+    fn find_all<'a>(&'a self, finds: &'a [Find<'a>]) -> BoxFuture<'a, Vec<Found>> {
+        let records = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let found = finds.iter().map(|find| Ok(records.matches(find.tenant, find.scope, find.identities))).collect();
+        Box::pin(std::future::ready(found))
     }
 
     fn show<'a>(

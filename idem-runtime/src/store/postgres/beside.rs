@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sqlx::PgConnection;
 
-use super::{flush::columns, sql, text, work::Key};
+use super::{flush::columns, sql, text::text, work::Key};
 use crate::{
     clock::Timestamp,
     id::OperationId,

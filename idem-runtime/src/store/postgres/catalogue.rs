@@ -11,7 +11,7 @@ use std::{
 use rustc_hash::FxHashMap;
 use sqlx::{PgConnection, Row};
 
-use super::{failure::misread, sql, text};
+use super::{failure::misread, sql, text::text};
 use crate::{
     id::Tenant,
     identity::Digest,
@@ -158,7 +158,7 @@ impl Catalogue {
 
     async fn look_up(&mut self, db: &mut PgConnection, tenant: &Tenant) -> Result<(), sqlx::Error> {
         if !self.tenants.contains_key(tenant) {
-            let query = sql("select tenant from idem_tenants where name = $1").bind(tenant.as_str());
+            let query = sql("select tenant from idem_tenants where name = $1").bind(text(tenant.as_str()));
             if let Some(row) = query.fetch_optional(db).await? {
                 self.tenants.insert(tenant.clone(), row.try_get(0)?);
             }
@@ -170,7 +170,7 @@ impl Catalogue {
         self.look_up(db, tenant).await?;
         if !self.tenants.contains_key(tenant) {
             let insert = "insert into idem_tenants (name) values ($1) on conflict do nothing";
-            sql(insert).bind(tenant.as_str()).execute(&mut *db).await?;
+            sql(insert).bind(text(tenant.as_str())).execute(&mut *db).await?;
             self.look_up(db, tenant).await?;
         }
         self.tenant(tenant).ok_or(sqlx::Error::RowNotFound)
@@ -186,7 +186,7 @@ impl Catalogue {
         insert
             .bind(tenant)
             .bind(scope.digest.as_slice())
-            .bind(scope.kind.as_ref())
+            .bind(text(&scope.kind))
             .bind(value.as_deref())
             .execute(&mut *db)
             .await?;
@@ -204,7 +204,7 @@ impl Catalogue {
             "insert into idem_tools (name, version, params) values ($1, $2, $3) on conflict do nothing returning tool",
             "select tool from idem_tools where name = $1 and version = $2 and params = $3",
         ] {
-            let query = sql(statement).bind(&*tool.name).bind(i64::from(tool.version)).bind(&*tool.params);
+            let query = sql(statement).bind(text(&tool.name)).bind(i64::from(tool.version)).bind(text(&tool.params));
             if let Some(row) = query.fetch_optional(&mut *db).await? {
                 self.tools.insert(Arc::clone(tool), row.try_get(0)?);
                 return Ok(());

@@ -13,6 +13,7 @@ use super::{
     read::{self, get},
     readers::{record, row_of},
     sql,
+    text::{maybe_said, said},
 };
 use crate::{
     clock::Timestamp,
@@ -78,8 +79,8 @@ async fn beside(db: &mut PgConnection, tenant: i64, record: Record) -> Result<Op
     };
     let operation = record.operation;
     Ok(Some(Detail {
-        scope_kind: get::<String>(&of, "kind")?.into(),
-        scope_value: get::<Option<String>>(&of, "value")?.map(Into::into),
+        scope_kind: said(&of, "kind")?,
+        scope_value: maybe_said(&of, "value")?,
         scope: read::digest(&of, "digest")?,
         identities: identities(db, tenant, get(&of, "scope")?, record.row, get(&of, "identities")?).await?,
         attempts: attempts(db, tenant, &record).await?,
@@ -132,10 +133,10 @@ async fn history(db: &mut PgConnection, tenant: i64, operation: i64) -> Result<V
             version: get::<i64>(row, "version")?.cast_unsigned(),
             at: Timestamp::from_nanos(get(row, "at")?),
             attempt: read::count(row, "attempt")?,
-            event: get::<String>(row, "event")?.into(),
+            event: said(row, "event")?,
             state: read::state(row, "state")?,
-            actor: get::<Option<String>>(row, "actor")?.map(Into::into),
-            detail: get::<Option<String>>(row, "detail")?.map(Into::into),
+            actor: maybe_said(row, "actor")?,
+            detail: maybe_said(row, "detail")?,
         })
     });
     happened.collect()

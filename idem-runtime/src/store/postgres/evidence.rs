@@ -4,13 +4,14 @@
 
 use std::sync::Arc;
 
-use sqlx::{PgConnection, Row, postgres::PgRow};
+use sqlx::{PgConnection, postgres::PgRow};
 
 use super::{
     failure::{Stopped, misread, overtaken},
     read::{self, get},
     readers::row_of,
-    sql, text,
+    sql,
+    text::{maybe_said, said as words, text},
     work::{Gate, Key, Work},
 };
 use crate::{
@@ -75,8 +76,8 @@ impl Work<'_> {
         let query = sql(HEAR)
             .bind(tenant)
             .bind(operation.as_bytes().as_slice())
-            .bind(&**source)
-            .bind(&**event)
+            .bind(text(source).into_owned())
+            .bind(text(event).into_owned())
             .bind(self.now.as_nanos())
             .bind(weighed)
             .bind(finding.name())
@@ -129,18 +130,14 @@ async fn waiting_for(
         Ok(Evidence {
             tenant: reserve.tenant.clone(),
             operation,
-            source: get::<String>(row, "source")?.into(),
-            event: get::<String>(row, "event")?.into(),
-            actor: words(row, "actor")?,
+            source: words(row, "source")?,
+            event: words(row, "event")?,
+            actor: maybe_said(row, "actor")?,
             finding: finding(row)?,
-            words: words(row, "words")?,
+            words: maybe_said(row, "words")?,
         })
     });
     said.collect()
-}
-
-fn words(row: &PgRow, name: &str) -> Result<Option<Arc<str>>, sqlx::Error> {
-    Ok(row.try_get::<Option<String>, _>(name)?.map(Into::into))
 }
 
 /// What a row of [`WAITING`] says.
@@ -152,7 +149,7 @@ fn finding(row: &PgRow) -> Result<Finding, sqlx::Error> {
     if name == Finding::Inconclusive.name() {
         return Ok(Finding::Inconclusive);
     }
-    let applied = Finding::Applied { stored: read::stored(row)?, reference: words(row, "reference")? };
+    let applied = Finding::Applied { stored: read::stored(row)?, reference: maybe_said(row, "reference")? };
     if name == applied.name() { Ok(applied) } else { Err(misread("evidence has an unknown finding")) }
 }
 
@@ -161,12 +158,12 @@ pub(super) async fn said(db: &mut PgConnection, tenant: i64, operation: Operatio
     let rows = sql(SAID).bind(tenant).bind(operation.as_bytes().as_slice()).fetch_all(db).await?;
     let said = rows.iter().map(|row| {
         Ok(Said {
-            source: get::<String>(row, "source")?.into(),
-            event: get::<String>(row, "event")?.into(),
-            finding: get::<String>(row, "finding")?.into(),
-            reference: words(row, "reference")?,
-            actor: words(row, "actor")?,
-            words: words(row, "words")?,
+            source: words(row, "source")?,
+            event: words(row, "event")?,
+            finding: words(row, "finding")?,
+            reference: maybe_said(row, "reference")?,
+            actor: maybe_said(row, "actor")?,
+            words: maybe_said(row, "words")?,
             at: Timestamp::from_nanos(get(row, "at")?),
         })
     });

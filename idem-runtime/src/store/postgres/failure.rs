@@ -92,6 +92,12 @@ pub(super) fn is_one_of(error: &Error, codes: &[&str]) -> bool {
     code(error).is_some_and(|code| codes.contains(&&*code))
 }
 
+/// Whether a statement failed because of what it was about: of a value that it was given, or a damaged row. Others may do
+/// well.
+pub(super) fn is_of_data(error: &Error) -> bool {
+    code(error).is_some_and(|code| code.starts_with("22") || code.starts_with("XX"))
+}
+
 fn code(error: &Error) -> Option<String> {
     error.as_database_error()?.code().map(std::borrow::Cow::into_owned)
 }

@@ -6,7 +6,8 @@ use sqlx::{Postgres, postgres::PgArguments, query::Query};
 
 use super::{
     failure::{Stopped, corrupt, overtaken},
-    nanos, sql, text,
+    nanos, sql,
+    text::text,
     work::{Held, Key, Work, only},
 };
 use crate::{

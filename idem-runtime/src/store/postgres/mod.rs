@@ -3,8 +3,9 @@
 //! In reading order: [`open`] (what server it may be, migrations), [`transact`] (a batch in one transaction, again where
 //! others came first), [`work`] (records as they are read, moved in memory and written together), [`reserve`], [`unsettled`]
 //! and [`evidence`], [`flush`] and [`beside`] (the statements that write), [`upkeep`] (leases and counts), [`purge`]; [`read`]
-//! (records), [`readers`] (on a thread of their own), [`detail`], [`listing`], [`sweep`]; [`catalogue`] (names interned to
-//! numbers), [`clock`] (the server's time), and how PostgreSQL's [`failure`]s read in the ledger's words.
+//! (records), [`readers`] (on a thread of their own), [`finds`] (what many calls look for, together), [`detail`], [`listing`],
+//! [`sweep`]; [`catalogue`] (names interned to numbers), [`text`] as columns hold it, [`clock`] (the server's time), and how
+//! PostgreSQL's [`failure`]s read in the ledger's words.
 
 mod beside;
 mod catalogue;
@@ -12,6 +13,7 @@ mod clock;
 mod detail;
 mod evidence;
 mod failure;
+mod finds;
 mod flush;
 mod listing;
 mod open;
@@ -20,12 +22,13 @@ mod read;
 mod readers;
 mod reserve;
 mod sweep;
+mod text;
 mod transact;
 mod unsettled;
 mod upkeep;
 mod work;
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use sqlx::{
     Postgres,
@@ -102,12 +105,6 @@ impl Store for PostgresStore {
 /// A statement without a name: a named one would not survive a pooler that lends connections by the transaction.
 fn sql<'q>(text: &'static str) -> Query<'q, Postgres, PgArguments> {
     sqlx::query(text).persistent(false)
-}
-
-/// Words as a column can hold them: PostgreSQL has no text with a NUL in it, and what somebody said must not keep a
-/// settlement out.
-fn text(words: &str) -> Cow<'_, str> {
-    if words.contains('\0') { Cow::Owned(words.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(words) }
 }
 
 /// A number as a column holds it.

@@ -6,7 +6,10 @@ use std::{sync::Arc, time::Duration};
 
 use sqlx::{Decode, Error, Postgres, Row, Type, postgres::PgRow};
 
-use super::failure::misread;
+use super::{
+    failure::misread,
+    text::{maybe_said, said},
+};
 use crate::{
     clock::Timestamp,
     id::{OperationId, Principal},
@@ -14,32 +17,37 @@ use crate::{
     ledger::{Record, State, Stored, StoredKind, Tool},
 };
 
-/// A query for whole records but their results, as [`record_in`] reads them, of operations `o`; `$more` are further columns,
-/// each behind a comma, and `$tables` what follows the tool.
+/// What [`record_in`] reads of an operation `o` and its tool `t`.
+macro_rules! columns {
+    () => {
+        "o.tenant, o.id, o.version, o.operation, o.principal, o.first_call, o.approval, o.fingerprint, o.parts, o.content,
+         o.state, o.in_doubt, o.disproved, o.attempt, o.fence, o.nonce, o.reconcile_fence, o.passes, o.answered,
+         o.lease_until, o.renewed_at, o.renewals, o.reserved_at, o.settled_at, o.unknown_at, o.next_at, o.settled_fence,
+         o.has_resources, o.retain, o.retain_until, o.needs_reference, o.reference, o.review, t.name as tool_name,
+         t.version as tool_version, t.params as tool_params"
+    };
+}
+
+/// A query for records without their results; `$tables` is what follows the tool.
 macro_rules! records {
-    ($more:literal, $tables:literal) => {
+    ($tables:literal) => {
         concat!(
-            "select o.tenant, o.id, o.version, o.operation, o.principal, o.first_call, o.approval, o.fingerprint, o.parts,
-                    o.content, o.state, o.in_doubt, o.disproved, o.attempt, o.fence, o.nonce, o.reconcile_fence, o.passes,
-                    o.answered, o.lease_until, o.renewed_at, o.renewals, o.reserved_at, o.settled_at, o.unknown_at,
-                    o.next_at, o.settled_fence, o.has_resources, o.retain, o.retain_until, o.needs_reference, o.reference,
-                    o.review, t.name as tool_name, t.version as tool_version, t.params as tool_params",
-            $more,
+            "select ",
+            $crate::store::postgres::read::columns!(),
             " from idem_operations o join idem_tools t on t.tool = o.tool ",
             $tables
         )
     };
 }
 
-/// The same, each with its result: for a single statement, which sees one state of the ledger.
+/// A query for whole records: for a single statement, which sees one state of the ledger. `$more` are further columns, each
+/// behind a comma.
 macro_rules! whole_records {
     ($more:literal, $tables:literal) => {
         concat!(
-            "select o.tenant, o.id, o.version, o.operation, o.principal, o.first_call, o.approval, o.fingerprint, o.parts,
-                    o.content, o.state, o.in_doubt, o.disproved, o.attempt, o.fence, o.nonce, o.reconcile_fence, o.passes,
-                    o.answered, o.lease_until, o.renewed_at, o.renewals, o.reserved_at, o.settled_at, o.unknown_at,
-                    o.next_at, o.settled_fence, o.has_resources, o.retain, o.retain_until, o.needs_reference, o.reference,
-                    o.review, t.name as tool_name, t.version as tool_version, t.params as tool_params, r.kind, r.bytes",
+            "select ",
+            $crate::store::postgres::read::columns!(),
+            ", r.kind, r.bytes",
             $more,
             " from idem_operations o join idem_tools t on t.tool = o.tool
               left join idem_results r on r.tenant = o.tenant and r.operation = o.id ",
@@ -47,25 +55,24 @@ macro_rules! whole_records {
         )
     };
 }
-pub(super) use {records, whole_records};
+pub(super) use {columns, records, whole_records};
 
 /// The record in a row of a query for [`records`]; without its result.
 pub(super) fn record_in(row: &PgRow) -> Result<Record, Error> {
     let instant = |name: &str| get::<Option<i64>>(row, name).map(|nanos| nanos.map(Timestamp::from_nanos));
-    let shared = |name: &str| get::<Option<String>>(row, name).map(|text| text.map(Arc::<str>::from));
-    let principal = shared("principal")?.map(Principal::new).transpose();
+    let principal = maybe_said(row, "principal")?.map(Principal::new).transpose();
     Ok(Record {
         row: get(row, "id")?,
         version: get::<i64>(row, "version")?.cast_unsigned(),
         operation: operation(row, "operation")?,
         tool: Arc::new(Tool {
-            name: get::<String>(row, "tool_name")?.into(),
+            name: said(row, "tool_name")?,
             version: count(row, "tool_version")?,
-            params: get::<String>(row, "tool_params")?.into(),
+            params: said(row, "tool_params")?,
         }),
         principal: principal.map_err(|_| misread("an operation has a blank principal"))?,
         first_call: get::<i64>(row, "first_call")?.cast_unsigned(),
-        approval: shared("approval")?,
+        approval: maybe_said(row, "approval")?,
         fingerprint: digest(row, "fingerprint")?,
         parts: get::<Vec<u8>>(row, "parts")?.into(),
         content: get::<Vec<u8>>(row, "content")?.into(),
@@ -90,7 +97,7 @@ pub(super) fn record_in(row: &PgRow) -> Result<Record, Error> {
         retain: Duration::from_nanos(get::<i64>(row, "retain")?.unsigned_abs()),
         retain_until: instant("retain_until")?,
         needs_reference: get(row, "needs_reference")?,
-        reference: shared("reference")?,
+        reference: maybe_said(row, "reference")?,
         review: get(row, "review")?,
         stored: None,
     })
@@ -119,12 +126,11 @@ pub(super) fn count(row: &PgRow, name: &str) -> Result<u32, Error> {
 }
 
 pub(super) fn digest(row: &PgRow, name: &str) -> Result<Digest, Error> {
-    Digest::try_from(get::<&[u8]>(row, name)?).map_err(|_| misread("a digest has another length"))
+    get(row, name)
 }
 
 pub(super) fn operation(row: &PgRow, name: &str) -> Result<OperationId, Error> {
-    let bytes = get::<&[u8]>(row, name)?.try_into().map_err(|_| misread("an operation's id has another length"))?;
-    Ok(OperationId::from_bytes(bytes))
+    get(row, name).map(OperationId::from_bytes)
 }
 
 pub(super) fn state(row: &PgRow, name: &str) -> Result<State, Error> {

@@ -1,11 +1,13 @@
 //! Reading: on a thread of its own, with connections of its own.
 //!
 //! Must not know that there is a writer. A caller that vanishes interrupts no query, and its runtime may block or end: what
-//! reads is not part of it. Each question is answered from one statement, or asked again when the record moved in between.
+//! reads is not part of it. What calls look for goes through [`finds`], together; the rest is answered one by one, each from
+//! one statement, or read again when the record moved in between.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
     thread,
+    time::Duration,
 };
 
 use sqlx::{PgConnection, Row, postgres::PgConnectOptions};
@@ -16,16 +18,18 @@ use tokio::{
 
 use super::{
     detail,
-    failure::{nothing, unavailable},
+    failure::{is_of_data, nothing, unavailable},
+    finds::{self, Asked, Group, Next},
     listing, open,
     read::{self, get, whole_record_in, whole_records},
     sql, sweep,
+    text::{said, text},
 };
 use crate::{
     clock::Timestamp,
     id::{OperationId, Tenant},
     identity::where_to_look,
-    ledger::{BoxFuture, Detail, Drifted, Find, Listing, Match, Reader, Record, StoreError, Sweep, Swept},
+    ledger::{BoxFuture, Detail, Drifted, Find, Found, Listing, Reader, Record, StoreError, Sweep, Swept},
 };
 
 /// How many connections read at once, and stay open for the next ones.
@@ -35,36 +39,26 @@ const CONNECTIONS_MAX: usize = 4;
 /// which may not know what was committed, does not begin one that writes.
 const BEGIN: &str = "begin isolation level read committed read write";
 
+/// How long the server may take to answer a question: as long as a transaction of the writer's.
+const READ: Duration = Duration::from_secs(30);
+
 /// Reads for whoever asks.
 #[derive(Debug)]
 pub(super) struct Readers {
     pool: Arc<Pool>,
+    asked: Arc<Asked>,
     runtime: Handle,
     /// Dropped with the readers: then the thread ends.
     _open: oneshot::Sender<()>,
 }
 
+/// Connections that read.
 #[derive(Debug)]
-struct Pool {
+pub(super) struct Pool {
     options: PgConnectOptions,
     idle: Mutex<Vec<PgConnection>>,
     free: Semaphore,
 }
-
-const FIND: &str = whole_records!(
-    ", asked.nth, i.generation,
-      o.has_resources and o.settled_fence > 0 and exists (
-          select 1 from idem_operation_resources own
-          join idem_resources l on l.tenant = own.tenant and l.digest = own.digest
-          where own.tenant = o.tenant and own.operation = o.id and l.last > o.settled_fence) as reopened",
-    "join idem_scopes s on s.tenant = o.tenant and s.scope = o.scope
-     join unnest($3::bytea[], $4::bigint[]) with ordinality as asked (digest, generation, nth) on true
-     join idem_identities i on i.tenant = o.tenant and i.scope = o.scope and i.digest = asked.digest and i.operation = o.id
-     where s.tenant = (select tenant from idem_tenants where name = $1) and s.digest = $2
-       and i.generation = coalesce(asked.generation, (
-           select max(newest.generation) from idem_identities newest
-           where newest.tenant = s.tenant and newest.scope = s.scope and newest.digest = asked.digest))"
-);
 
 /// Operation ids have no index: the beginnings of the two digests in them lead there.
 const ROW_OF: &str = "\
@@ -97,7 +91,7 @@ impl Readers {
         let until_closed = move || drop(runtime.block_on(closed));
         thread::Builder::new().name("idem-reader".to_owned()).spawn(until_closed).map_err(failed)?;
         let pool = Pool { options, idle: Mutex::default(), free: Semaphore::new(CONNECTIONS_MAX) };
-        Ok(Self { pool: Arc::new(pool), runtime: handle, _open: open })
+        Ok(Self { pool: Arc::new(pool), asked: Arc::default(), runtime: handle, _open: open })
     }
 
     fn read<T, R>(&self, read: R) -> BoxFuture<'static, Result<T, StoreError>>
@@ -106,63 +100,104 @@ impl Readers {
         R: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, Result<T, sqlx::Error>> + Send + Sync + 'static,
     {
         let pool = Arc::clone(&self.pool);
-        let reading = self.runtime.spawn(async move {
-            // Nobody closes it.
-            let _free = pool.free.acquire().await;
-            let idle = pool.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let reused = idle.is_some();
-            let mut db = match idle {
-                Some(db) => db,
-                None => open::connect(&pool.options).await?,
-            };
-            let mut answer = in_transaction(&mut db, &read).await;
-            if reused && answer.is_err() {
-                // The server may have been started anew since.
-                drop(db);
-                db = open::connect(&pool.options).await?;
-                answer = in_transaction(&mut db, &read).await;
-            }
-            if answer.is_ok() {
-                pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
-            }
-            answer.map_err(nothing)
-        });
-        Box::pin(async move { reading.await.unwrap_or_else(|_| Err(unavailable("the ledger is closed"))) })
+        let reading = self.runtime.spawn(async move { pool.read(read).await.map_err(Unread::into_error) });
+        Box::pin(async move { reading.await.unwrap_or_else(|_| Err(closed())) })
+    }
+
+    /// Puts these questions to the server together, with whatever others wait.
+    fn ask(&self, finds: &[Find<'_>]) -> oneshot::Receiver<Vec<Found>> {
+        let (group, answers) = Group::new(finds);
+        if self.asked.push(group) == Next::Answer {
+            self.runtime.spawn(finds::answer(Arc::clone(&self.asked), Arc::clone(&self.pool)));
+        }
+        answers
     }
 }
 
-async fn in_transaction<T, R>(db: &mut PgConnection, read: &R) -> Result<T, sqlx::Error>
-where
-    R: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, Result<T, sqlx::Error>>,
-{
-    sqlx::raw_sql(BEGIN).execute(&mut *db).await?;
-    let answer = read(db).await?;
-    sqlx::raw_sql("rollback").execute(db).await?;
-    Ok(answer)
+impl Pool {
+    /// Reads in a transaction.
+    async fn read<T, R>(&self, read: R) -> Result<T, Unread>
+    where
+        R: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, Result<T, sqlx::Error>> + Send + Sync + 'static,
+        T: Send,
+    {
+        let read = Arc::new(read);
+        let in_transaction = self.with(|db| {
+            let read = Arc::clone(&read);
+            Box::pin(async move {
+                sqlx::raw_sql(BEGIN).execute(&mut *db).await?;
+                let answer = read(&mut *db).await?;
+                sqlx::raw_sql("rollback").execute(db).await?;
+                Ok(answer)
+            })
+        });
+        in_transaction.await
+    }
+
+    /// Reads, and once more where the connection was an old one.
+    pub(super) async fn with<T>(
+        &self,
+        read: impl for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, Result<T, sqlx::Error>>,
+    ) -> Result<T, Unread> {
+        // Nobody closes it.
+        let _free = self.free.acquire().await;
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let reused = idle.is_some();
+        let mut db = match idle {
+            Some(db) => db,
+            None => open::connect(&self.options).await.map_err(Unread::Unconnected)?,
+        };
+        let mut answer = in_time(read(&mut db)).await?;
+        if reused && answer.as_ref().is_err_and(|error| !is_of_data(error)) {
+            // The server may have been started anew since.
+            drop(db);
+            db = open::connect(&self.options).await.map_err(Unread::Unconnected)?;
+            answer = in_time(read(&mut db)).await?;
+        }
+        let answer = answer.map_err(Unread::Failed)?;
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
+        Ok(answer)
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// There is no connection, or it did not answer in time.
+    Unconnected(StoreError),
+    /// The statement failed, or what it gave was not understood.
+    Failed(sqlx::Error),
+}
+
+impl Unread {
+    pub(super) fn into_error(self) -> StoreError {
+        match self {
+            Self::Unconnected(error) => error,
+            Self::Failed(error) => nothing(error),
+        }
+    }
+}
+
+/// A server that is gone without a word would be waited for until its connection is given up, which takes a quarter of an
+/// hour.
+async fn in_time<T>(reading: impl Future<Output = T>) -> Result<T, Unread> {
+    let late = |_| Unread::Unconnected(unavailable("the server did not answer in time"));
+    tokio::time::timeout(READ, reading).await.map_err(late)
+}
+
+fn closed() -> StoreError {
+    unavailable("the ledger is closed")
 }
 
 impl Reader for Readers {
-    fn find<'a>(&'a self, find: Find<'a>) -> BoxFuture<'a, Result<Vec<Option<Match>>, StoreError>> {
-        let (tenant, scope) = (find.tenant.clone(), *find.scope);
-        let digests: Vec<Vec<u8>> = find.identities.iter().map(|identity| identity.digest.to_vec()).collect();
-        let generations: Vec<Option<i64>> =
-            find.identities.iter().map(|identity| identity.generation.map(i64::from)).collect();
-        self.read(move |db| {
-            let (tenant, digests, generations) = (tenant.clone(), digests.clone(), generations.clone());
-            Box::pin(async move {
-                let mut found = vec![None; digests.len()];
-                let query = sql(FIND).bind(tenant.as_str()).bind(scope.as_slice()).bind(digests).bind(generations);
-                for row in query.fetch_all(db).await? {
-                    let nth = usize::try_from(get::<i64>(&row, "nth")?).unwrap_or(usize::MAX);
-                    let record = Arc::new(whole_record_in(&row)?);
-                    let (generation, reopened) = (read::count(&row, "generation")?, get(&row, "reopened")?);
-                    if let Some(place) = found.get_mut(nth.wrapping_sub(1)) {
-                        *place = Some(Match { generation, record, reopened });
-                    }
-                }
-                Ok(found)
-            })
-        })
+    fn find<'a>(&'a self, find: Find<'a>) -> BoxFuture<'a, Found> {
+        let answers = self.ask(&[find]);
+        Box::pin(async move { answers.await.ok().and_then(|mut all| all.pop()).unwrap_or_else(|| Err(closed())) })
+    }
+
+    fn find_all<'a>(&'a self, finds: &'a [Find<'a>]) -> BoxFuture<'a, Vec<Found>> {
+        let answers = self.ask(finds);
+        Box::pin(async move { answers.await.unwrap_or_else(|_| finds.iter().map(|_| Err(closed())).collect()) })
     }
 
     fn show<'a>(
@@ -189,10 +224,10 @@ impl Reader for Readers {
                 let Some(tenant) = tenant_of(db, &tenant).await? else { return Ok(Vec::new()) };
                 let rows = sql(DRIFTED).bind(tenant).bind(i64::from(records_max)).fetch_all(db).await?;
                 let drifted = rows.iter().map(|row| {
-                    let parameters: &str = get(row, "parameters")?;
+                    let parameters = said(row, "parameters")?;
                     Ok(Drifted {
                         operation: read::operation(row, "operation")?,
-                        tool: get(row, "name")?,
+                        tool: said(row, "name")?.as_ref().to_owned(),
                         parameters: parameters.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
                         count: get::<i64>(row, "drifts")?.unsigned_abs(),
                         last_at: Timestamp::from_nanos(get(row, "last_at")?),
@@ -239,7 +274,7 @@ impl Reader for Readers {
 }
 
 async fn tenant_of(db: &mut PgConnection, tenant: &Tenant) -> Result<Option<i64>, sqlx::Error> {
-    let row = sql(TENANT).bind(tenant.as_str()).fetch_optional(db).await?;
+    let row = sql(TENANT).bind(text(tenant.as_str())).fetch_optional(db).await?;
     row.map(|row| row.try_get(0)).transpose()
 }
 

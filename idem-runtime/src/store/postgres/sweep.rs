@@ -12,6 +12,7 @@ use super::{
     failure::misread,
     read::{get, whole_record_in, whole_records},
     sql,
+    text::{said, text},
 };
 use crate::{
     clock::Timestamp,
@@ -53,7 +54,7 @@ const DUE: &str = whole_records!(
 
 pub(super) async fn sweep(db: &mut PgConnection, sweep: Sweep, now: Timestamp) -> Result<Swept, sqlx::Error> {
     let (at, still) = (now.as_nanos(), now.before(STILL).as_nanos());
-    let tools: Vec<&str> = sweep.tools.iter().map(|tool| &**tool).collect();
+    let tools: Vec<String> = sweep.tools.iter().map(|tool| text(tool).into_owned()).collect();
     let mut due = BTreeSet::new();
     for query in [UNSETTLED, REOPENED] {
         let query = sql(query).bind(at).bind(tools.clone()).bind(i64::from(sweep.records_max));
@@ -80,8 +81,7 @@ pub(super) async fn sweep(db: &mut PgConnection, sweep: Sweep, now: Timestamp) -
     let due: Vec<i64> = due.into_iter().take(many).collect();
     let mut records = Vec::with_capacity(due.len());
     for row in sql(DUE).bind(due).fetch_all(db).await? {
-        let tenant =
-            Tenant::new(get::<String>(&row, "tenant_name")?).map_err(|_| misread("a tenant's name is blank"))?;
+        let tenant = Tenant::new(said(&row, "tenant_name")?).map_err(|_| misread("a tenant's name is blank"))?;
         records.push((tenant, whole_record_in(&row)?));
     }
     Ok(Swept { due: records, next: Sweep { seen_to, running, ..sweep } })

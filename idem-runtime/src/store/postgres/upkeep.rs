@@ -5,7 +5,8 @@ use sqlx::Row;
 
 use super::{
     failure::Stopped,
-    number, sql, text,
+    number, sql,
+    text::text,
     work::{Work, only},
 };
 use crate::ledger::{Hold, Tally};

@@ -108,7 +108,6 @@ const NAMES: &str = "\
 /// In the order of their handles, so that two batches do not wait for each other. Results are read afterwards: a record that
 /// had to be waited for is newer than what else this statement sees.
 const HOLD: &str = records!(
-    "",
     "join unnest($1::bigint[], $2::bigint[]) as asked (tenant, id) on o.tenant = asked.tenant and o.id = asked.id
      where $3::bigint is null or o.tenant = $3
      order by o.id for update of o"

@@ -13,7 +13,7 @@ use super::{catalogue::Catalogue, detail, failure::nothing, listing, open, read,
 use crate::{
     clock::Timestamp,
     id::{OperationId, Tenant},
-    ledger::{BoxFuture, Detail, Drifted, Find, Listing, Match, Reader, Record, StoreError, Sweep, Swept},
+    ledger::{BoxFuture, Detail, Drifted, Find, Found, Listing, Reader, Record, StoreError, Sweep, Swept},
 };
 
 /// Connections for reading, lent to whichever thread reads.
@@ -69,12 +69,14 @@ impl Readers {
 }
 
 impl Reader for Readers {
-    fn find<'a>(&'a self, find: Find<'a>) -> BoxFuture<'a, Result<Vec<Option<Match>>, StoreError>> {
-        let found = self.with(|db, catalogue| match catalogue.scope(db, find.tenant, find.scope).map_err(nothing)? {
-            None => Ok(vec![None; find.identities.len()]),
-            Some(numbers) => read::matches(db, catalogue, numbers, find.identities),
-        });
-        Box::pin(std::future::ready(found))
+    fn find<'a>(&'a self, find: Find<'a>) -> BoxFuture<'a, Found> {
+        Box::pin(std::future::ready(self.with(|db, catalogue| found(db, catalogue, find))))
+    }
+
+    fn find_all<'a>(&'a self, finds: &'a [Find<'a>]) -> BoxFuture<'a, Vec<Found>> {
+        let all = self.with(|db, catalogue| Ok(finds.iter().map(|find| found(db, catalogue, *find)).collect()));
+        let all = all.unwrap_or_else(|error: StoreError| finds.iter().map(|_| Err(error.clone())).collect());
+        Box::pin(std::future::ready(all))
     }
 
     fn show<'a>(
@@ -111,6 +113,13 @@ impl Reader for Readers {
     fn sweep<'a>(&'a self, sweep: &'a Sweep, now: Timestamp) -> BoxFuture<'a, Result<Swept, StoreError>> {
         let swept = self.with(|db, catalogue| sweep::sweep(db, catalogue, sweep, now).map_err(nothing));
         Box::pin(std::future::ready(swept))
+    }
+}
+
+fn found(db: &Connection, catalogue: &mut Catalogue, find: Find<'_>) -> Found {
+    match catalogue.scope(db, find.tenant, find.scope).map_err(nothing)? {
+        None => Ok(vec![None; find.identities.len()]),
+        Some(numbers) => read::matches(db, catalogue, numbers, find.identities),
     }
 }
 

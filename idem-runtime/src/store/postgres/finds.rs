@@ -1,0 +1,348 @@
+//! What calls look for: whatever waits while a connection is busy is answered by one statement, each question as if alone.
+//!
+//! Must not know who asks, nor why. Many callers' replays cost few statements: most of what a small one costs is the way to
+//! the server and back, its parsing and its planning.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+use sqlx::{AssertSqlSafe, PgConnection, postgres::PgRow};
+use tokio::sync::oneshot;
+
+use super::{
+    failure::{is_of_data, nothing},
+    read::{self, columns, get, whole_record_in},
+    readers::{Pool, Unread},
+    text::text,
+};
+use crate::{
+    id::Tenant,
+    identity::{Digest, Identity},
+    ledger::{Find, Found, Match, StoreError},
+};
+
+/// How many connections answer at once: while one's answers are on their way and are read, the server works on the next ones.
+/// More would only make smaller statements of the same questions.
+const CONNECTIONS_MAX: usize = 2;
+
+/// A statement begins no further group behind so many questions: each may bring a result of a megabyte.
+const QUESTIONS_MAX: usize = 256;
+
+/// One message, so one way to the server and back, and nothing of it is left to a pooler between two connections. It has no
+/// parameters: those need a second message. `read write`, because a standby refuses it: what it has may be old.
+const BEFORE: &str = "begin isolation level read committed read write; set local bytea_output = hex; ";
+
+/// From a question to its record by primary keys alone, step by step: what stands behind `offset 0` is not planned together,
+/// so there is no order of joins to choose, and no table is read as a whole, however small or wrong its statistics. For the
+/// same reason the arrays come out of a subquery: the planner counts on ten questions, whatever their number, and never on
+/// so many that compiling a plan looks worth it.
+const FIND: &str = concat!(
+    "select asked.nth, i.generation,
+            o.has_resources and o.settled_fence > 0 and exists (
+                select 1 from idem_operation_resources own
+                join idem_resources l on l.tenant = own.tenant and l.digest = own.digest
+                where own.tenant = o.tenant and own.operation = o.id and l.last > o.settled_fence) as reopened,
+            r.kind, r.bytes, ",
+    columns!(),
+    " from (select "
+);
+
+/// Behind the four arrays.
+const FROM: &str = " offset 0) as all_of (tenants, scopes, digests, generations)
+     cross join lateral unnest(all_of.tenants, all_of.scopes, all_of.digests, all_of.generations)
+         with ordinality as asked (tenant, scope, digest, generation, nth)
+     cross join lateral (
+         select tenant from idem_tenants where name = convert_from(decode(asked.tenant, 'hex'), 'UTF8') offset 0) as n
+     cross join lateral (
+         select scope from idem_scopes where tenant = n.tenant and digest = decode(asked.scope, 'hex') offset 0) as s
+     cross join lateral (
+         select generation, operation from idem_identities
+         where tenant = n.tenant and scope = s.scope and digest = decode(asked.digest, 'hex')
+           and generation <= coalesce(asked.generation, 9223372036854775807)
+         order by generation desc limit 1) as i
+     cross join lateral (
+         select * from idem_operations where tenant = n.tenant and id = i.operation offset 0) as o
+     cross join lateral (select name, version, params from idem_tools where tool = o.tool offset 0) as t
+     left join lateral (
+         select kind, bytes from idem_results where tenant = o.tenant and operation = o.id offset 0) as r on true
+     where i.generation = coalesce(asked.generation, i.generation); commit";
+
+/// What waits for a connection.
+#[derive(Debug, Default)]
+pub(super) struct Asked(Mutex<Queue>);
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Vec<Group>,
+    /// Connections that are answering.
+    busy: usize,
+}
+
+/// Questions that were asked together, and are answered together.
+#[derive(Debug)]
+pub(super) struct Group {
+    questions: Vec<Question>,
+    reply: oneshot::Sender<Vec<Found>>,
+}
+
+#[derive(Debug)]
+struct Question {
+    tenant: Tenant,
+    scope: Digest,
+    identities: Vec<Identity>,
+}
+
+/// What whoever has asked does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Starts to [`answer`].
+    Answer,
+    /// Waits.
+    Wait,
+}
+
+impl Group {
+    /// These questions, and where their answers arrive.
+    pub(super) fn new(finds: &[Find<'_>]) -> (Self, oneshot::Receiver<Vec<Found>>) {
+        let (reply, answers) = oneshot::channel();
+        let question = |find: &Find<'_>| Question {
+            tenant: find.tenant.clone(),
+            scope: *find.scope,
+            identities: find.identities.to_vec(),
+        };
+        (Self { questions: finds.iter().map(question).collect(), reply }, answers)
+    }
+}
+
+impl Asked {
+    pub(super) fn push(&self, group: Group) -> Next {
+        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.waiting.push(group);
+        if queue.busy == CONNECTIONS_MAX {
+            return Next::Wait;
+        }
+        queue.busy += 1;
+        Next::Answer
+    }
+
+    /// What is to be answered next; nothing, when the connection is free again.
+    fn next(&self) -> Vec<Group> {
+        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut groups, mut questions) = (0, 0);
+        for group in &queue.waiting {
+            if questions >= QUESTIONS_MAX {
+                break;
+            }
+            groups += 1;
+            questions += group.questions.len();
+        }
+        if groups == 0 {
+            queue.busy -= 1;
+        }
+        queue.waiting.drain(..groups).collect()
+    }
+}
+
+/// Answers until nothing is asked any more.
+pub(super) async fn answer(asked: Arc<Asked>, pool: Arc<Pool>) {
+    loop {
+        let groups = asked.next();
+        if groups.is_empty() {
+            return;
+        }
+        let (mut questions, mut replies) = (Vec::new(), Vec::with_capacity(groups.len()));
+        for group in groups {
+            replies.push((group.questions.len(), group.reply));
+            questions.extend(group.questions);
+        }
+        let pool = Arc::clone(&pool);
+        // A task of its own: whatever befalls it, the next ones are answered.
+        let Ok(found) = tokio::spawn(async move { find(&pool, &questions).await }).await else { continue };
+        let mut found = found.into_iter();
+        for (many, reply) in replies {
+            // Whoever asked may be gone.
+            let _ = reply.send(found.by_ref().take(many).collect());
+        }
+    }
+}
+
+async fn find(pool: &Pool, questions: &[Question]) -> Vec<Found> {
+    let failed = |error: StoreError| questions.iter().map(|_| Err(error.clone())).collect();
+    match together(pool, questions).await {
+        Ok(found) => found,
+        Err(Unread::Failed(error)) if questions.len() > 1 && is_of_data(&error) => {
+            // One of them is to blame.
+            let mut found = Vec::with_capacity(questions.len());
+            for question in questions {
+                match together(pool, std::slice::from_ref(question)).await {
+                    Ok(alone) => found.extend(alone),
+                    Err(error) => found.push(Err(error.into_error())),
+                }
+            }
+            found
+        }
+        Err(error) => failed(error.into_error()),
+    }
+}
+
+/// The answers of one statement.
+async fn together(pool: &Pool, questions: &[Question]) -> Result<Vec<Found>, Unread> {
+    let (lines, places) = Lines::of(questions);
+    let many = lines.many;
+    let statement: Arc<str> = lines.statement().into();
+    let found = pool.with(|db| {
+        let statement = Arc::clone(&statement);
+        Box::pin(async move { if many == 0 { Ok(Vec::new()) } else { read(db, statement, many).await } })
+    });
+    let found = found.await?;
+    let answer = |places: &Vec<usize>| places.iter().map(|line| found[*line].clone().transpose()).collect();
+    Ok(places.iter().map(answer).collect())
+}
+
+/// What each line leads to. What cannot be understood is a failure of its own line.
+async fn read(
+    db: &mut PgConnection,
+    statement: Arc<str>,
+    many: usize,
+) -> Result<Vec<Option<Result<Match, StoreError>>>, sqlx::Error> {
+    let mut found = vec![None; many];
+    for row in sqlx::raw_sql(AssertSqlSafe(statement)).fetch_all(db).await? {
+        let nth = usize::try_from(get::<i64>(&row, "nth")?).unwrap_or(usize::MAX);
+        if let Some(place) = found.get_mut(nth.wrapping_sub(1)) {
+            *place = Some(match_in(&row).map_err(nothing));
+        }
+    }
+    Ok(found)
+}
+
+fn match_in(row: &PgRow) -> Result<Match, sqlx::Error> {
+    let record = Arc::new(whole_record_in(row)?);
+    Ok(Match { generation: read::count(row, "generation")?, record, reopened: get(row, "reopened")? })
+}
+
+/// What is looked for, as four arrays of as many elements, without their brackets. What several questions want is looked for
+/// once. Words and digests are written in hexadecimal digits: nothing in them can mean anything to the server.
+#[derive(Debug, Default)]
+struct Lines {
+    many: usize,
+    tenants: String,
+    scopes: String,
+    digests: String,
+    generations: String,
+}
+
+impl Lines {
+    /// The lines, and which ones answer each question.
+    fn of(questions: &[Question]) -> (Self, Vec<Vec<usize>>) {
+        let (mut lines, mut known) = (Self::default(), FxHashMap::default());
+        let mut line = |question: &Question, identity: &Identity| {
+            let (tenant, scope) = (question.tenant.shared(), question.scope);
+            *known
+                .entry((tenant, scope, identity.digest, identity.generation))
+                .or_insert_with(|| lines.add(question, identity))
+        };
+        let mut places = Vec::with_capacity(questions.len());
+        for question in questions {
+            places.push(question.identities.iter().map(|identity| line(question, identity)).collect());
+        }
+        (lines, places)
+    }
+
+    /// One more line; gives its place.
+    fn add(&mut self, question: &Question, identity: &Identity) -> usize {
+        if self.many > 0 {
+            for array in [&mut self.tenants, &mut self.scopes, &mut self.digests, &mut self.generations] {
+                array.push(',');
+            }
+        }
+        hex(&mut self.tenants, text(question.tenant.as_str()).as_bytes());
+        hex(&mut self.scopes, &question.scope);
+        hex(&mut self.digests, &identity.digest);
+        match identity.generation {
+            Some(generation) => self.generations.push_str(itoa::Buffer::new().format(generation)),
+            None => self.generations.push_str("null"),
+        }
+        self.many += 1;
+        self.many - 1
+    }
+
+    fn statement(&self) -> String {
+        let Self { tenants, scopes, digests, generations, .. } = self;
+        format!(
+            "{BEFORE}{FIND}'{{{tenants}}}'::text[], '{{{scopes}}}'::text[], '{{{digests}}}'::text[], \
+             '{{{generations}}}'::bigint[]{FROM}"
+        )
+    }
+}
+
+fn hex(to: &mut String, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for byte in bytes {
+        for digit in [byte >> 4, byte & 15] {
+            to.push(char::from(DIGITS[usize::from(digit)]));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Source;
+
+    fn question(tenant: &str, scope: u8, identities: &[(u8, Option<u32>)]) -> Question {
+        let identity = |(digest, generation): &(u8, _)| Identity {
+            source: Source::Args,
+            digest: [*digest; 32],
+            generation: *generation,
+        };
+        Question {
+            tenant: Tenant::new(tenant).expect("a tenant"),
+            scope: [scope; 32],
+            identities: identities.iter().map(identity).collect(),
+        }
+    }
+
+    #[test]
+    fn what_several_want_is_looked_for_once() {
+        let questions = [
+            question("a", 1, &[(1, None), (2, None)]),
+            question("a", 1, &[(2, None), (2, Some(3))]),
+            question("b", 1, &[(1, None)]),
+            question("a", 2, &[(1, None)]),
+            question("a", 1, &[]),
+        ];
+        let (lines, places) = Lines::of(&questions);
+        assert_eq!(places, [vec![0, 1], vec![1, 2], vec![3], vec![4], vec![]]);
+        assert_eq!((lines.many, &*lines.generations), (5, "null,null,3,null,null"));
+        assert_eq!(lines.tenants, "61,61,61,62,61");
+    }
+
+    #[test]
+    fn nothing_in_a_name_means_anything_to_the_server() {
+        let (lines, _) = Lines::of(&[question("'}'; drop table idem_operations; --\0\\\"", 255, &[(0, None)])]);
+        assert!(lines.tenants.bytes().all(|digit| digit.is_ascii_hexdigit()), "{}", lines.tenants);
+        assert_eq!(lines.scopes, "ff".repeat(32));
+        assert_eq!(lines.digests, "00".repeat(32));
+    }
+
+    #[test]
+    fn a_group_is_answered_whole_and_waits_while_connections_are_busy() {
+        let find = |many: usize| {
+            let (tenant, scope) = (Tenant::new("a").expect("a tenant"), [0; 32]);
+            Group::new(&vec![Find { tenant: &tenant, scope: &scope, identities: &[] }; many]).0
+        };
+        let asked = Asked::default();
+        let sizes = |groups: Vec<Group>| groups.iter().map(|group| group.questions.len()).collect::<Vec<_>>();
+        assert_eq!(asked.push(find(1)), Next::Answer);
+        assert_eq!(asked.push(find(2)), Next::Answer);
+        for many in [QUESTIONS_MAX - 3, QUESTIONS_MAX, 1] {
+            assert_eq!(asked.push(find(many)), Next::Wait, "both connections are taken");
+        }
+        assert_eq!(sizes(asked.next()), [1, 2, QUESTIONS_MAX - 3]);
+        assert_eq!(sizes(asked.next()), [QUESTIONS_MAX]);
+        assert_eq!(sizes(asked.next()), [1]);
+        assert!(asked.next().is_empty());
+        assert_eq!(asked.push(find(1)), Next::Answer, "one connection is free again");
+        assert_eq!(asked.push(find(1)), Next::Wait);
+    }
+}
