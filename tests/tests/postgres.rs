@@ -19,6 +19,7 @@ mod postgres {
     mod server;
     mod settings;
     mod stage;
+    mod waiting;
 }
 
 use std::sync::{

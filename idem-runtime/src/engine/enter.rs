@@ -7,8 +7,8 @@ use crate::{
     call::{AttemptRecord, RepeatToken},
     identity::{About, Source},
     ledger::{
-        Answer, Busy, Conflict, ConflictKind, Decision, Find, Grant, Holding, LedgerError, Match, Record, Reserve,
-        Settled, State, Stored, StoredKind, Taken, Tally, decide, first_call, reworded,
+        Answer, Busy, Conflict, ConflictKind, Decision, Find, Grant, Holding, LedgerError, Match, Pause, Record,
+        Reserve, Settled, State, Stored, StoredKind, Taken, Tally, decide, first_call, reworded,
     },
     outcome::{Held, Refusal, RefusalKind, Replay, Told},
     tool::OnBusy,
@@ -54,9 +54,8 @@ enum Kept {
     NotYet,
 }
 
-/// How often another process's attempt is looked at: at first, and at most.
-const POLL_FIRST: Duration = Duration::from_millis(5);
-const POLL_MAX: Duration = Duration::from_millis(500);
+/// How long a call whose deadline has come waits to be told for what it waited in vain.
+const LAST_LOOK: Duration = Duration::from_secs(1);
 
 /// What a duplicate is told to wait at least, and at most.
 const RETRY_AFTER_MIN: Duration = Duration::from_secs(1);
@@ -85,12 +84,7 @@ impl Asked {
     }
 
     async fn read(&self) -> Result<Vec<Option<Match>>, LedgerError> {
-        let find = Find {
-            tenant: &self.reserve.tenant,
-            scope: &self.reserve.scope.digest,
-            identities: &self.reserve.identities,
-        };
-        Ok(self.engine.ledger.reader().find(find).await?)
+        Ok(self.engine.ledger.reader().find(Find::of(&self.reserve)).await?)
     }
 
     fn judged(&self, matches: &[Option<Match>]) -> Looked {
@@ -124,7 +118,7 @@ impl Asked {
             OnBusy::Wait => Busy::Park,
             OnBusy::Tell => Busy::Tell,
         };
-        let (mut pause, mut reserve) = (POLL_FIRST, Arc::clone(&self.reserve));
+        let (mut pause, mut reserve) = (Pause::FIRST, Arc::clone(&self.reserve));
         loop {
             let left = self.deadline.since(self.engine.clock.now());
             let reserved = self.engine.ledger.reserve(Arc::clone(&reserve), busy);
@@ -139,7 +133,7 @@ impl Asked {
                 Taken::Found(answer) if is_under_way(answer.record.state) => {
                     // Another process's attempt, or somebody finds out: look again, ever less often.
                     let left = self.deadline.since(self.engine.clock.now());
-                    if busy == Busy::Tell || left <= pause {
+                    if busy == Busy::Tell || left <= pause.at_most() {
                         return self.answered(&answer, Kept::NotYet);
                     }
                     if let Some(entered) = self.watch(&mut pause).await {
@@ -177,19 +171,21 @@ impl Asked {
         record.state == State::FailedRetryable || record.state == State::OutcomeUnknown && resends
     }
 
-    /// Waits for another process's attempt by reading; `None` when the ledger has to be asked again.
-    async fn watch(&self, pause: &mut Duration) -> Option<Entered> {
+    /// Waits for another process's attempt by reading, together with whoever else waits so; `None` when the ledger has to be
+    /// asked again.
+    async fn watch(&self, pause: &mut Pause) -> Option<Entered> {
         loop {
             let now = self.engine.clock.now();
             let left = self.deadline.since(now);
-            if left <= *pause {
+            if left <= pause.at_most() {
                 return Some(self.out_of_time().await);
             }
-            tokio::time::sleep(*pause).await;
-            *pause = (*pause * 2).min(POLL_MAX);
-            let matches = match self.read().await {
-                Ok(matches) => matches,
-                Err(error) => return Some(Entered::Refused(unavailable(error))),
+            let later = self.engine.ledger.find_later(&self.reserve, *pause);
+            *pause = pause.longer();
+            let matches = match tokio::time::timeout(left, later).await {
+                Ok(Ok(matches)) => matches,
+                Ok(Err(error)) => return Some(Entered::Refused(unavailable(error))),
+                Err(_) => return Some(self.out_of_time().await),
             };
             let now = self.engine.clock.now();
             match decide(&self.reserve, &matches, now) {
@@ -211,11 +207,14 @@ impl Asked {
     /// The deadline came while the call waited: says for what.
     async fn out_of_time(&self) -> Entered {
         let now = self.engine.clock.now();
-        match self.read().await.map(|matches| decide(&self.reserve, &matches, now)) {
-            Ok(Decision::Answer(answer) | Decision::EndLease(answer)) if answer.record.state == State::InProgress => {
+        let read = tokio::time::timeout(LAST_LOOK, self.read()).await;
+        match read.map(|read| read.map(|matches| decide(&self.reserve, &matches, now))) {
+            Ok(Ok(Decision::Answer(answer) | Decision::EndLease(answer)))
+                if answer.record.state == State::InProgress =>
+            {
                 Entered::Refused(self.in_progress(&answer.record))
             }
-            Ok(Decision::Answer(answer)) => self.answered(&answer, Kept::NotYet),
+            Ok(Ok(Decision::Answer(answer))) => self.answered(&answer, Kept::NotYet),
             _ => {
                 let why = "the ledger did not answer before the call's deadline";
                 Entered::Refused(Refusal::new(RefusalKind::LedgerUnavailable).because(why))

@@ -13,10 +13,12 @@ use tokio::sync::oneshot;
 use super::{
     batch::{Envelope, To},
     command::{Answer, Command, Conflict, Reply, Reserve, Tally},
+    decide::Match,
     error::{Aftermath, LedgerError, StoreError, StoreErrorKind},
     lease::Holding,
     shared::{Shared, UnderWay},
     store::{Reader, Store},
+    waiting::Pause,
 };
 use crate::{clock::Clock, config::Config, id::Tenant};
 
@@ -62,6 +64,15 @@ impl Ledger {
 
     pub(crate) fn reader(&self) -> &dyn Reader {
         self.shared.reader()
+    }
+
+    /// What the identities of `reserve` lead to after `pause`: one query for all of this process who wait so.
+    pub(crate) async fn find_later(
+        &self,
+        reserve: &Arc<Reserve>,
+        pause: Pause,
+    ) -> Result<Vec<Option<Match>>, LedgerError> {
+        Ok(self.shared.find_later(reserve, pause).await?)
     }
 
     /// Counts a guarded call for as long as the answer lives.

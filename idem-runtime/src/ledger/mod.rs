@@ -3,7 +3,7 @@
 //! Must not know which store is behind it, nor that there are tools with bodies. In reading order: the
 //! [`Record`] of an operation, the pure [`transition()`] that moves it, the [`Command`]s a store applies, how a
 //! reservation is [`decide`]d, the [`Store`] trait, and the front that callers talk to: a queue, a thread that commits
-//! what waits together, and the leases of those who run.
+//! what waits together, the leases of those who run, and who waits for others.
 
 mod batch;
 mod command;
@@ -20,6 +20,7 @@ mod tallies;
 mod transition;
 mod unsettled;
 mod view;
+mod waiting;
 
 pub use command::{
     Alias, Answer, Budget, Command, Conflict, ConflictKind, Ending, Grant, Hold, Link, LinkKind, PurgeReport, Reply,
@@ -44,3 +45,4 @@ pub use crate::{
 pub(crate) use decide::{NO_GENERATION, reworded, usable};
 pub(crate) use front::{Busy, Ledger, Taken};
 pub(crate) use lease::{End, Holding};
+pub(crate) use waiting::Pause;

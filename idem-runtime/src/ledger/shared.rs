@@ -16,11 +16,12 @@ use tokio::sync::oneshot;
 
 use super::{
     batch::{Core, Envelope, To},
-    command::{Command, Settle, Settled, Tally},
+    command::{Command, Reserve, Settle, Settled, Tally},
     error::LedgerError,
     running::Running,
-    store::{Flow, Reader, Store},
+    store::{Flow, Found, Reader, Store},
     tallies::Tallies,
+    waiting::{Pause, Waiting},
 };
 use crate::{
     clock::{Clock, Timestamp},
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     wake: Condvar,
     core: Mutex<Core>,
     reader: Arc<dyn Reader>,
+    waiting: Waiting,
     clock: Arc<dyn Clock>,
     tallies: Tallies,
     /// Guarded calls under way, to tell an idle ledger from a busy one.
@@ -101,6 +103,7 @@ impl Shared {
             queue: Mutex::default(),
             wake: Condvar::new(),
             reader: store.reader(),
+            waiting: Waiting::new(),
             core: Mutex::new(Core { store, running: Running::default(), owed: Vec::new(), runtime }),
             clock,
             tallies: Tallies::default(),
@@ -125,6 +128,10 @@ impl Shared {
 
     pub(super) fn reader(&self) -> &dyn Reader {
         &*self.reader
+    }
+
+    pub(super) async fn find_later(&self, reserve: &Arc<Reserve>, pause: Pause) -> Found {
+        self.waiting.find(&self.reader, reserve, pause).await
     }
 
     /// Puts off writing counts until something else is written, or a while.

@@ -6,7 +6,7 @@
 use std::{fmt, pin::Pin, sync::Arc};
 
 use super::{
-    command::{Command, Reply},
+    command::{Command, Reply, Reserve},
     decide::Match,
     error::StoreError,
     record::Drifted,
@@ -73,6 +73,13 @@ pub struct Find<'a> {
     pub scope: &'a Digest,
     /// The identities, each with its generation or for the newest.
     pub identities: &'a [Identity],
+}
+
+impl<'a> Find<'a> {
+    /// What a reservation would look for.
+    pub(crate) fn of(reserve: &'a Reserve) -> Self {
+        Self { tenant: &reserve.tenant, scope: &reserve.scope.digest, identities: &reserve.identities }
+    }
 }
 
 /// What each identity of a question leads to, in order.

@@ -65,7 +65,7 @@ const FROM: &str = " offset 0) as all_of (tenants, scopes, digests, generations)
      cross join lateral (select name, version, params from idem_tools where tool = o.tool offset 0) as t
      left join lateral (
          select kind, bytes from idem_results where tenant = o.tenant and operation = o.id offset 0) as r on true
-     where i.generation = coalesce(asked.generation, i.generation); commit";
+     where i.generation = coalesce(asked.generation, i.generation); rollback";
 
 /// What waits for a connection.
 #[derive(Debug, Default)]
