@@ -25,6 +25,10 @@ use crate::{
 /// More would only make smaller statements of the same questions.
 const CONNECTIONS_MAX: usize = 2;
 
+/// From so many questions on the other connection begins. Those who are answered together ask together again: the first of them
+/// would take it for itself, again and again.
+const QUESTIONS_MIN: usize = 16;
+
 /// A statement begins no further group behind so many questions: each may bring a result of a megabyte.
 const QUESTIONS_MAX: usize = 256;
 
@@ -74,6 +78,8 @@ pub(super) struct Asked(Mutex<Queue>);
 #[derive(Debug, Default)]
 struct Queue {
     waiting: Vec<Group>,
+    /// Of all groups.
+    questions: usize,
     /// Connections that are answering.
     busy: usize,
 }
@@ -117,12 +123,13 @@ impl Group {
 impl Asked {
     pub(super) fn push(&self, group: Group) -> Next {
         let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.questions += group.questions.len();
         queue.waiting.push(group);
-        if queue.busy == CONNECTIONS_MAX {
-            return Next::Wait;
+        if queue.busy == 0 || queue.busy < CONNECTIONS_MAX && queue.questions >= QUESTIONS_MIN {
+            queue.busy += 1;
+            return Next::Answer;
         }
-        queue.busy += 1;
-        Next::Answer
+        Next::Wait
     }
 
     /// What is to be answered next; nothing, when the connection is free again.
@@ -139,6 +146,7 @@ impl Asked {
         if groups == 0 {
             queue.busy -= 1;
         }
+        queue.questions -= questions;
         queue.waiting.drain(..groups).collect()
     }
 }
@@ -334,15 +342,18 @@ mod tests {
         let asked = Asked::default();
         let sizes = |groups: Vec<Group>| groups.iter().map(|group| group.questions.len()).collect::<Vec<_>>();
         assert_eq!(asked.push(find(1)), Next::Answer);
-        assert_eq!(asked.push(find(2)), Next::Answer);
-        for many in [QUESTIONS_MAX - 3, QUESTIONS_MAX, 1] {
+        assert_eq!(asked.push(find(2)), Next::Wait, "few wait for the connection that is busy");
+        assert_eq!(asked.push(find(QUESTIONS_MAX - 3)), Next::Answer, "many get the other one");
+        for many in [QUESTIONS_MAX, 1] {
             assert_eq!(asked.push(find(many)), Next::Wait, "both connections are taken");
         }
         assert_eq!(sizes(asked.next()), [1, 2, QUESTIONS_MAX - 3]);
         assert_eq!(sizes(asked.next()), [QUESTIONS_MAX]);
         assert_eq!(sizes(asked.next()), [1]);
         assert!(asked.next().is_empty());
-        assert_eq!(asked.push(find(1)), Next::Answer, "one connection is free again");
-        assert_eq!(asked.push(find(1)), Next::Wait);
+        assert_eq!(asked.push(find(1)), Next::Wait, "one connection is busy still");
+        assert_eq!(sizes(asked.next()), [1]);
+        assert!(asked.next().is_empty());
+        assert_eq!(asked.push(find(1)), Next::Answer);
     }
 }
