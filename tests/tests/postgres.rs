@@ -110,6 +110,16 @@ async fn a_server_that_does_not_write_is_refused() {
     assert!(refused.to_string().contains("read-only"), "{refused}");
 }
 
+/// A name that a database cannot write would fail every batch that it is in.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_cannot_write_every_name_is_refused() {
+    let cluster = Cluster::own().expect("a server");
+    cluster.say("create database latin encoding 'LATIN1' locale 'C' template template0").expect("a database");
+    let address = cluster.address().replacen("/postgres?", "/latin?", 1);
+    let Err(OpenError::Store(refused)) = Idem::open(&address).await else { panic!("opened on {address}") };
+    assert!(refused.to_string().contains("LATIN1"), "{refused}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_the_server_ends_are_made_anew() {
     let cluster = Cluster::own().expect("a server");

@@ -54,6 +54,8 @@ struct Reading {
 pub(crate) struct ServerClock<L = Boot> {
     local: L,
     course: Mutex<Course>,
+    /// Who wants to know that time has jumped: what is due by then is due now.
+    watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
 }
 
 /// How instants are derived from local time: the later one of what the server's clock shows by the reading, and of what was
@@ -125,7 +127,7 @@ impl<L: Local> ServerClock<L> {
         let heard = local.uptime();
         let reading = Reading::new(asked, heard, told);
         let course = Course { reading, heard, from: (heard, reading.carried(heard)) };
-        Self { local, course: Mutex::new(course) }
+        Self { local, course: Mutex::new(course), watchers: Mutex::default() }
     }
 
     /// Whether the server should be asked again, where that costs no message of its own.
@@ -146,6 +148,8 @@ impl<L: Local> ServerClock<L> {
         if let Some((forward, back)) = set {
             let (forward, back) = (forward.as_secs_f64(), back.as_secs_f64());
             tracing::warn!(forward, back, "the clock of the ledger's server was set, or another server has taken over");
+            let watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            watchers.iter().for_each(|moved| moved());
         }
     }
 
@@ -178,7 +182,9 @@ impl<L: Local> Clock for ServerClock<L> {
         self.local.uptime()
     }
 
-    fn watch(&self, _moved: Arc<dyn Fn() + Send + Sync>) {}
+    fn watch(&self, moved: Arc<dyn Fn() + Send + Sync>) {
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(moved);
+    }
 }
 
 impl<L: Local> fmt::Debug for ServerClock<L> {
@@ -273,6 +279,20 @@ mod tests {
         let clock = clock(&machine, noon(), MILLI);
         hear(&clock, &machine, noon().after(HOUR), MILLI);
         assert_eq!(clock.now(), noon().after(HOUR + MILLI / 2));
+    }
+
+    #[test]
+    fn whoever_watches_is_told_that_the_server_was_set_and_not_that_time_passed() {
+        let machine = Machine::default();
+        let clock = clock(&machine, noon(), MILLI);
+        let told = Arc::new(Mutex::new(0));
+        let counts = Arc::clone(&told);
+        clock.watch(Arc::new(move || *counts.lock().expect("a count") += 1));
+        machine.pass(SECOND);
+        hear(&clock, &machine, noon().after(SECOND + MILLI), MILLI);
+        assert_eq!(*told.lock().expect("a count"), 0);
+        hear(&clock, &machine, noon().after(HOUR), MILLI);
+        assert_eq!(*told.lock().expect("a count"), 1);
     }
 
     #[test]

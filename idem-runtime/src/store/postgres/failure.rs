@@ -85,7 +85,9 @@ pub(super) fn misread(what: &'static str) -> Error {
 
 /// Whether the connection was gone, or the server did not let it work.
 fn is_gone(error: &Error) -> bool {
-    matches!(error, Error::Io(_) | Error::Protocol(_)) || code(error).is_some_and(|code| code.starts_with("57P"))
+    // Shutting down, from the server itself; no way to it, from a pooler in between.
+    let told = |code: String| code.starts_with("57P") || code.starts_with("08");
+    matches!(error, Error::Io(_) | Error::Protocol(_)) || code(error).is_some_and(told)
 }
 
 pub(super) fn is_one_of(error: &Error, codes: &[&str]) -> bool {

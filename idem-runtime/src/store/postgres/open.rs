@@ -104,9 +104,13 @@ async fn judge(db: &mut PgConnection) -> Result<(), StoreError> {
     // Without parameters, so in one message: a pooler would give each half of another statement to another connection.
     let query = sqlx::raw_sql(
         "select current_setting('server_version_num')::bigint as version, pg_is_in_recovery() as standby,
-                current_setting('default_transaction_read_only') as read_only, current_setting('fsync') as fsync",
+                current_setting('default_transaction_read_only') as read_only, current_setting('fsync') as fsync,
+                current_setting('server_encoding') as encoding",
     );
-    let row = query.fetch_one(db).await.map_err(nothing)?;
+    let Ok(row) = tokio::time::timeout(CONNECT, query.fetch_one(db)).await else {
+        return Err(unavailable("the server did not answer in time"));
+    };
+    let row = row.map_err(nothing)?;
     let (version, standby): (i64, bool) = (get(&row, "version")?, get(&row, "standby")?);
     if version < SERVER_MIN {
         return Err(unavailable(format!("its version is {version}, PostgreSQL 13 is needed")));
@@ -116,6 +120,12 @@ async fn judge(db: &mut PgConnection) -> Result<(), StoreError> {
     }
     if get::<String>(&row, "read_only")? == "on" {
         return Err(unavailable("it is read-only (`default_transaction_read_only`): a ledger has to write"));
+    }
+    let encoding: String = get(&row, "encoding")?;
+    if encoding != "UTF8" {
+        return Err(unavailable(format!(
+            "its database is written in {encoding}, which has no place for every name: make one in UTF8"
+        )));
     }
     if get::<String>(&row, "fsync")? != "on" {
         tracing::warn!("the ledger's server runs with `fsync = off`: a power loss takes back what it has confirmed");
