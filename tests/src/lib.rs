@@ -3,7 +3,10 @@
 //! Must not know which case is tested. Effects are counted where they happen, by business identifier, never by calls.
 
 pub mod dice;
+pub mod home;
 pub mod provider;
+#[cfg(feature = "postgres")]
+pub mod server;
 pub mod store;
 pub mod timing;
 pub mod tools;

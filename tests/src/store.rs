@@ -1,13 +1,65 @@
-//! A store whose batches a test watches, and some of which it makes fail.
+//! A store of any kind, and one whose batches a test watches, some of which it makes fail.
 //!
 //! Must not decide anything: what it lets through, the real store behind it carries out.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+#[cfg(feature = "postgres")]
+use idem_runtime::PostgresStore;
 use idem_runtime::{
-    Clock, Timestamp,
+    Clock, MemoryStore, SqliteStore, Timestamp,
     ledger::{Aftermath, BoxFuture, Command, Flow, Reader, Reply, Store, StoreError, StoreErrorKind},
 };
+
+/// A store, whichever it is: what tests put before a store need not know it.
+#[derive(Debug)]
+pub struct AnyStore(Box<dyn Store>);
+
+impl AnyStore {
+    /// The store at an address.
+    ///
+    /// # Panics
+    /// When it does not open.
+    #[cfg_attr(not(feature = "postgres"), expect(clippy::unused_async, reason = "only a server makes it wait"))]
+    pub async fn at(address: &str) -> Self {
+        if address == "memory:" {
+            return Self(Box::new(MemoryStore::new()));
+        }
+        if let Some(path) = address.strip_prefix("sqlite://") {
+            return Self(Box::new(SqliteStore::open(path).expect("a ledger in a file")));
+        }
+        #[cfg(feature = "postgres")]
+        return Self(Box::new(PostgresStore::open(address).await.expect("a ledger in a server")));
+        #[cfg(not(feature = "postgres"))]
+        panic!("no store of this build: {address}");
+    }
+}
+
+impl Store for AnyStore {
+    fn apply<'a>(
+        &'a mut self,
+        commands: &'a [Command],
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Vec<Reply>, StoreError>> {
+        self.0.apply(commands, now)
+    }
+
+    fn reader(&self) -> Arc<dyn Reader> {
+        self.0.reader()
+    }
+
+    fn flow(&self) -> Flow {
+        self.0.flow()
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.0.clock()
+    }
+
+    fn close(&mut self) {
+        self.0.close();
+    }
+}
 
 /// How a batch fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

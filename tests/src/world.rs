@@ -1,20 +1,16 @@
 //! Ledgers under test, their clocks, and the world outside them.
 //!
-//! Must not know the tools. A test gets its ledgers from [`both`] or [`both_with`], so that every one of them runs over
-//! memory and over a real SQLite file.
+//! Must not know the tools. A test gets its ledgers from [`every_store`] or [`every_store_with`], so that each of them runs
+//! over memory, over a real SQLite file and, with the feature `postgres`, over a real PostgreSQL server.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+use std::sync::{Arc, Mutex, PoisonError};
+
+use idem_runtime::{Builder, Config, Idem, OperationId, Tenant, ToolCall, ledger::Record, testing::TestClock};
+
+use crate::{
+    home::{Home, Place},
+    store::{AnyStore, Watch, Watched},
 };
-
-use idem_runtime::{
-    Builder, Config, Idem, MemoryStore, OperationId, SqliteStore, Tenant, ToolCall, ledger::Record, testing::TestClock,
-};
-use rusqlite::{Connection, types::FromSql};
-use tempfile::TempDir;
-
-use crate::store::{Watch, Watched};
 
 /// The tenant of calls that name no other.
 pub const TENANT: &str = "acme";
@@ -58,18 +54,36 @@ pub struct Setup {
     pub clock: TestClock,
     /// The world outside.
     pub world: World,
-    /// The file, unless the ledger is in memory.
-    pub file: Option<LedgerFile>,
+    /// Where it lies, unless that is in memory.
+    pub home: Option<Home>,
 }
 
-/// A ledger in memory and one in an SQLite file.
-pub async fn both() -> [Setup; 2] {
-    both_with(Idem::builder).await
+/// One ledger in each kind of store.
+pub async fn every_store() -> Vec<Setup> {
+    every_store_with(Idem::builder).await
 }
 
 /// The same, set up otherwise.
-pub async fn both_with(builder: impl Fn() -> Builder) -> [Setup; 2] {
-    [memory(builder()).await, sqlite(builder()).await]
+pub async fn every_store_with(builder: impl Fn() -> Builder) -> Vec<Setup> {
+    let mut setups = Vec::new();
+    for place in Place::EVERY {
+        setups.push(setup(*place, builder()).await);
+    }
+    setups
+}
+
+/// One ledger in each kind of store that outlives its process, and that other processes open too.
+pub async fn lasting() -> Vec<Setup> {
+    lasting_with(Idem::builder).await
+}
+
+/// The same, set up otherwise.
+pub async fn lasting_with(builder: impl Fn() -> Builder) -> Vec<Setup> {
+    let mut setups = Vec::new();
+    for place in Place::lasting() {
+        setups.push(setup(place, builder()).await);
+    }
+    setups
 }
 
 /// A ledger in memory.
@@ -77,38 +91,38 @@ pub async fn both_with(builder: impl Fn() -> Builder) -> [Setup; 2] {
 /// # Panics
 /// When it does not open.
 pub async fn memory(builder: Builder) -> Setup {
-    let clock = TestClock::default();
-    let idem = builder.clock(clock.clone()).open("memory:").await.expect("a ledger in memory");
-    Setup { idem, clock, world: World::default(), file: None }
+    setup(Place::Memory, builder).await
 }
 
-/// A ledger in a new SQLite file.
+/// A new ledger there.
 ///
 /// # Panics
 /// When it does not open.
-pub async fn sqlite(builder: Builder) -> Setup {
-    let clock = TestClock::default();
-    let file = LedgerFile::new();
-    let idem = builder.clock(clock.clone()).open(&file.address()).await.expect("a ledger in a file");
-    Setup { idem, clock, world: World::default(), file: Some(file) }
+pub async fn setup(place: Place, builder: Builder) -> Setup {
+    let (clock, home) = (TestClock::default(), place.home());
+    let address = home.as_ref().map_or("memory:", Home::address);
+    let idem = builder.clock(clock.clone()).open(address).await.expect("a ledger");
+    Setup { idem, clock, world: World::default(), home }
 }
 
-/// A ledger whose store is watched, in memory or in a new file.
+/// A new ledger there whose store is watched.
 ///
 /// # Panics
 /// When it does not open.
-pub fn watched(config: &Config, in_file: bool) -> (Setup, Watch) {
-    let (clock, watch) = (TestClock::default(), Watch::default());
-    let builder = Idem::builder().config(config.clone()).clock(clock.clone());
-    let file = in_file.then(LedgerFile::new);
-    let idem = match &file {
-        None => builder.with_store(Watched::new(MemoryStore::new(), &watch)),
-        Some(file) => {
-            let store = SqliteStore::open(file.path()).expect("a store");
-            builder.with_store(Watched::new(store, &watch))
-        }
-    };
-    (Setup { idem: idem.expect("a ledger"), clock, world: World::default(), file }, watch)
+pub async fn watched(config: &Config, place: Place) -> (Setup, Watch) {
+    let watch = Watch::default();
+    let setup = decorated(place, |clock, store| {
+        let builder = Idem::builder().config(config.clone()).clock(clock.clone());
+        builder.with_store(Watched::new(store, &watch)).expect("a ledger")
+    });
+    (setup.await, watch)
+}
+
+/// A new ledger there that reaches its store through whatever `begin` puts before it.
+pub async fn decorated(place: Place, begin: impl FnOnce(&TestClock, AnyStore) -> Idem) -> Setup {
+    let (clock, home) = (TestClock::default(), place.home());
+    let store = AnyStore::at(home.as_ref().map_or("memory:", Home::address)).await;
+    Setup { idem: begin(&clock, store), clock, world: World::default(), home }
 }
 
 impl Setup {
@@ -127,8 +141,8 @@ impl Setup {
     /// # Panics
     /// When it cannot be asked.
     pub async fn operations(&self) -> u64 {
-        match &self.file {
-            Some(file) => file.count("idem_operations"),
+        match &self.home {
+            Some(home) => home.count("idem_operations"),
             // Nothing has ended where this is asked: a purge only counts.
             None => self.idem.purge(u32::MAX).await.expect("a purge").looked_at,
         }
@@ -148,99 +162,13 @@ impl Setup {
         self.record(operation).await.state.name()
     }
 
+    /// Where the ledger lies.
+    pub fn place(&self) -> Place {
+        self.home.as_ref().map_or(Place::Memory, Home::place)
+    }
+
     /// Which ledger it is, for messages.
     pub fn name(&self) -> &'static str {
-        if self.file.is_some() { "sqlite" } else { "memory" }
-    }
-}
-
-/// A ledger's SQLite file, looked into from outside.
-#[derive(Debug)]
-pub struct LedgerFile {
-    folder: TempDir,
-}
-
-impl Default for LedgerFile {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl LedgerFile {
-    /// A place for one.
-    ///
-    /// # Panics
-    /// Without a temporary folder.
-    pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a folder") }
-    }
-
-    /// Where it lies.
-    pub fn path(&self) -> PathBuf {
-        self.folder.path().join("idem.db")
-    }
-
-    /// Its folder, for what stands beside it.
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// What opens it.
-    pub fn address(&self) -> String {
-        format!("sqlite://{}", self.path().display())
-    }
-
-    /// Another connection to it.
-    ///
-    /// # Panics
-    /// When there is no such file.
-    pub fn connect(&self) -> Connection {
-        Connection::open(self.path()).expect("the ledger's file")
-    }
-
-    /// The first column of every row.
-    ///
-    /// # Panics
-    /// When the query cannot be answered.
-    pub fn column<T: FromSql>(&self, query: &str) -> Vec<T> {
-        let connection = self.connect();
-        let mut statement = connection.prepare(query).expect("a query");
-        let rows = statement.query_map([], |row| row.get(0)).expect("rows");
-        rows.map(|row| row.expect("a column")).collect()
-    }
-
-    /// How many rows a table has.
-    ///
-    /// # Panics
-    /// When there is no such table.
-    pub fn count(&self, table: &str) -> u64 {
-        self.column::<i64>(&format!("select count(*) from {table}"))[0].unsigned_abs()
-    }
-
-    /// How many rows all of its tables have.
-    ///
-    /// # Panics
-    /// When it cannot be read.
-    pub fn rows(&self) -> u64 {
-        let tables: Vec<String> =
-            self.column("select name from sqlite_schema where type = 'table' and name like 'idem%'");
-        tables.iter().map(|table| self.count(table)).sum()
-    }
-
-    /// Every byte of the file and of the log beside it.
-    ///
-    /// # Panics
-    /// When they cannot be read.
-    pub fn bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for entry in std::fs::read_dir(self.folder.path()).expect("a folder") {
-            bytes.extend(std::fs::read(entry.expect("a file").path()).expect("its bytes"));
-        }
-        bytes
-    }
-
-    /// Whether these bytes stand anywhere in it.
-    pub fn holds(&self, text: &str) -> bool {
-        self.bytes().windows(text.len()).any(|window| window == text.as_bytes())
+        self.place().name()
     }
 }

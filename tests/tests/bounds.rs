@@ -14,17 +14,18 @@ use std::{
 };
 
 use idem_runtime::{
-    BoundTool, Clock, Config, Held, Idem, InlineCommit, MemoryStore, OperationId, Operator, Outcome, SqliteStore,
-    Tenant, Timestamp, ToolCall, Unsettled, Verdict, idempotent,
+    BoundTool, Clock, Config, Held, Idem, InlineCommit, OperationId, Operator, Outcome, Tenant, Timestamp, ToolCall,
+    Unsettled, Verdict, idempotent,
     ledger::{BoxFuture, Command, Flow, Listing, Reader, Reply, State, Store, StoreError},
     prepare,
     testing::TestClock,
 };
 use idem_tests::{
+    home::Place,
     store::{Failing, Fault, Watch, Watched},
-    timing::{Gate, poll_times, until},
+    timing::{Gate, until},
     tools::{ToolError, classify},
-    world::{LedgerFile, Setup, TENANT, World, config},
+    world::{Setup, TENANT, World, config, decorated},
 };
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
@@ -273,7 +274,7 @@ impl fmt::Display for Tally {
 struct Cell {
     setup: Setup,
     watch: Watch,
-    paused: Arc<AtomicBool>,
+    pause: Arc<Pause>,
     plan: Plan,
     operation: OperationId,
     checkpoint: Checkpoint,
@@ -291,11 +292,18 @@ fn settings() -> Config {
     })
 }
 
+/// Whether a store takes batches, and whether a reservation waits for that.
+#[derive(Debug, Default)]
+struct Pause {
+    on: AtomicBool,
+    reached: AtomicBool,
+}
+
 /// A store that takes no batch while it is paused.
 #[derive(Debug)]
 struct Pausing<S> {
     store: Watched<S>,
-    paused: Arc<AtomicBool>,
+    pause: Arc<Pause>,
 }
 
 impl<S: Store> Store for Pausing<S> {
@@ -304,7 +312,10 @@ impl<S: Store> Store for Pausing<S> {
         commands: &'a [Command],
         now: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<Reply>, StoreError>> {
-        while self.paused.load(Ordering::SeqCst) {
+        while self.pause.on.load(Ordering::SeqCst) {
+            if commands.iter().any(|it| matches!(it, Command::Reserve(_))) {
+                self.pause.reached.store(true, Ordering::SeqCst);
+            }
             std::thread::yield_now();
         }
         self.store.apply(commands, now)
@@ -328,30 +339,22 @@ impl<S: Store> Store for Pausing<S> {
 }
 
 /// A new ledger, watched and able to pause.
-fn ledger(in_file: bool) -> (Setup, Watch, Arc<AtomicBool>) {
-    let (clock, watch, paused) = (TestClock::default(), Watch::default(), Arc::<AtomicBool>::default());
-    let builder = Idem::builder().config(settings()).clock(clock.clone());
-    let file = in_file.then(LedgerFile::new);
-    let idem = match &file {
-        None => {
-            let store = Watched::new(MemoryStore::new(), &watch);
-            builder.with_store(Pausing { store, paused: Arc::clone(&paused) })
-        }
-        Some(file) => {
-            let store = Watched::new(SqliteStore::open(file.path()).expect("a store"), &watch);
-            builder.with_store(Pausing { store, paused: Arc::clone(&paused) })
-        }
+async fn ledger(place: Place) -> (Setup, Watch, Arc<Pause>) {
+    let (watch, pause) = (Watch::default(), Arc::<Pause>::default());
+    let begin = |clock: &TestClock, store| {
+        let store = Pausing { store: Watched::new(store, &watch), pause: Arc::clone(&pause) };
+        Idem::builder().config(settings()).clock(clock.clone()).with_store(store).expect("a ledger")
     };
-    (Setup { idem: idem.expect("a ledger"), clock, world: World::default(), file }, watch, paused)
+    (decorated(place, begin).await, watch, pause)
 }
 
 impl Cell {
-    async fn new(in_file: bool, checkpoint: Checkpoint, kind: Kind, works: bool) -> Self {
-        let (setup, watch, paused) = ledger(in_file);
+    async fn new(place: Place, checkpoint: Checkpoint, kind: Kind, works: bool) -> Self {
+        let (setup, watch, pause) = ledger(place).await;
         let plan = Plan::new(checkpoint, kind, works);
         let prepared = prepare(refund(&setup.call_as("call_1", 1), "A-1".into(), plan.clone())).await;
         let operation = prepared.expect("a record").operation();
-        Self { setup, watch, paused, plan, operation, checkpoint, kind }
+        Self { setup, watch, pause, plan, operation, checkpoint, kind }
     }
 
     fn name(&self) -> String {
@@ -406,10 +409,14 @@ impl Cell {
             }
             (Checkpoint::Reserve, Kind::Cancelled) => {
                 // Its reservation is on its way, and the caller goes before it is answered.
-                self.paused.store(true, Ordering::SeqCst);
-                let answered = poll_times(self.first_call(), 1).await;
-                self.paused.store(false, Ordering::SeqCst);
-                assert!(answered.is_none(), "{}", self.name());
+                self.pause.on.store(true, Ordering::SeqCst);
+                let mut caller = Box::pin(self.first_call());
+                tokio::select! {
+                    told = &mut caller => panic!("{}: {told:?}", self.name()),
+                    () = until("its reservation", async || self.pause.reached.load(Ordering::SeqCst).then_some(())) => {}
+                }
+                drop(caller);
+                self.pause.on.store(false, Ordering::SeqCst);
             }
             (_, Kind::Cancelled) => {
                 let caller = tokio::spawn(self.first_call());
@@ -448,9 +455,9 @@ impl Cell {
         if self.kind == Kind::AnswerLost { Fault::AnswerLost } else { Fault::Full }
     }
 
-    /// The process ends, and another one opens the file.
+    /// The process ends, and another one opens the ledger.
     async fn restart(&mut self) {
-        let address = self.setup.file.as_ref().expect("a file").address();
+        let address = self.setup.home.as_ref().expect("a home").address().to_owned();
         let builder = || Idem::builder().config(settings()).clock(self.setup.clock.clone());
         // The old one goes with all that it still owed.
         self.setup.idem = builder().open("memory:").await.expect("a ledger");
@@ -502,18 +509,18 @@ fn runtime() -> Runtime {
 }
 
 /// Every fault that a ledger can have: one in memory does not outlive its process.
-fn faults(in_file: bool) -> impl Iterator<Item = (Checkpoint, Kind, After)> {
-    FAULTS.into_iter().filter(move |(_, kind, _)| in_file || *kind != Kind::FullToTheEnd)
+fn faults(place: Place) -> impl Iterator<Item = (Checkpoint, Kind, After)> {
+    FAULTS.into_iter().filter(move |(_, kind, _)| place != Place::Memory || *kind != Kind::FullToTheEnd)
 }
 
 // R-U3 R-C5 R-L4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outcome_is_unknown_only_after_a_request_may_have_left_and_is_settled_without_a_person() {
-    for in_file in [false, true] {
+    for place in Place::EVERY.iter().copied() {
         for arm in [Arm::Caller, Arm::LateCaller, Arm::Reconciler] {
             let mut tally = Tally::default();
-            for (checkpoint, kind, after) in faults(in_file) {
-                let mut cell = Cell::new(in_file, checkpoint, kind, true).await;
+            for (checkpoint, kind, after) in faults(place) {
+                let mut cell = Cell::new(place, checkpoint, kind, true).await;
                 cell.strike(after).await;
                 cell.settle(arm, &mut tally).await;
                 cell.count(&mut tally).await;
@@ -521,11 +528,11 @@ async fn an_outcome_is_unknown_only_after_a_request_may_have_left_and_is_settled
                 assert_eq!(unknown, after == UNKNOWN, "{}, {arm:?}", cell.name());
                 assert!(!unknown || may_be_unknown(checkpoint, kind), "{}, {arm:?}", cell.name());
             }
-            eprintln!("{}, {arm:?}: {tally}", if in_file { "sqlite" } else { "memory" });
-            let unknown = faults(in_file).filter(|(_, _, after)| *after == UNKNOWN).count();
+            eprintln!("{}, {arm:?}: {tally}", place.name());
+            let unknown = faults(place).filter(|(_, _, after)| *after == UNKNOWN).count();
             assert_eq!((tally.unknown, tally.settled, tally.left_for_an_operator), (unknown, unknown, 0));
             let mut at = vec![Checkpoint::Dispatch, Checkpoint::ProviderCommit, Checkpoint::ReceiveResponse];
-            at.extend(in_file.then_some(Checkpoint::PersistResult));
+            at.extend((place != Place::Memory).then_some(Checkpoint::PersistResult));
             assert_eq!(tally.seen_at.keys().copied().collect::<Vec<_>>(), at);
         }
     }
@@ -535,10 +542,10 @@ async fn an_outcome_is_unknown_only_after_a_request_may_have_left_and_is_settled
 /// left for a person, and nothing runs again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_look_up_that_works_every_unknown_outcome_is_left_for_a_person() {
-    for in_file in [false, true] {
+    for place in Place::EVERY.iter().copied() {
         let mut tally = Tally::default();
-        for (checkpoint, kind, after) in faults(in_file).filter(|(_, _, after)| *after == UNKNOWN) {
-            let mut cell = Cell::new(in_file, checkpoint, kind, false).await;
+        for (checkpoint, kind, after) in faults(place).filter(|(_, _, after)| *after == UNKNOWN) {
+            let mut cell = Cell::new(place, checkpoint, kind, false).await;
             cell.strike(after).await;
             cell.setup.clock.advance(Duration::from_hours(25));
             let mut reconciler = cell.setup.idem.reconciler([cell.tool()]);
@@ -550,7 +557,7 @@ async fn without_a_look_up_that_works_every_unknown_outcome_is_left_for_a_person
             assert!(cell.plan.provider.world.effects().len() <= 1);
             cell.count(&mut tally).await;
         }
-        eprintln!("{}, no look-up that works: {tally}", if in_file { "sqlite" } else { "memory" });
+        eprintln!("{}, no look-up that works: {tally}", place.name());
         assert_eq!((tally.settled, tally.left_for_an_operator), (0, tally.unknown));
         assert_eq!(tally.unknown, tally.cells);
     }

@@ -8,7 +8,7 @@ use idem_runtime::{
 use idem_tests::{
     timing::Gate,
     tools::{ToolError, classify},
-    world::{Setup, TENANT, World, both, both_with, config},
+    world::{Setup, TENANT, World, config, every_store, every_store_with},
 };
 
 /// A message whose sending fails for sure in its first two attempts (item 4), or leaves nobody the wiser (item 7).
@@ -67,7 +67,7 @@ fn is_whole(batch: &Bulk<String>) {
 // R-E5
 #[tokio::test(flavor = "multi_thread")]
 async fn r106_a_retry_of_a_batch_runs_only_what_failed_for_sure() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (name_of, starts) = (setup.name(), World::default());
         let items = ALL.map(|to| (to, "hello"));
         let send = async |call: ToolCall| notify_all(&call, &items, [&starts, &setup.world]).await;
@@ -109,7 +109,7 @@ async fn r106_a_retry_of_a_batch_runs_only_what_failed_for_sure() {
 // R-E5
 #[tokio::test(flavor = "multi_thread")]
 async fn r107_a_key_twice_in_a_batch_is_one_item_and_other_content_under_it_is_drift() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (name_of, starts) = (setup.name(), World::default());
         let items = [("k1", "A"), ("k1", "A"), ("k1", "B"), ("k2", "C")];
         let batch = notify_all(&setup.call_as("call_1", 1), &items, [&starts, &setup.world]).await;
@@ -132,7 +132,7 @@ async fn r107_a_key_twice_in_a_batch_is_one_item_and_other_content_under_it_is_d
 /// However long the first item takes to its call: another one with its key does not overtake it.
 #[tokio::test]
 async fn the_first_item_of_a_key_says_what_the_key_stands_for() {
-    for setup in both().await {
+    for setup in every_store().await {
         let starts = World::default();
         let items = [("k1", "A"), ("k1", "B"), ("k2", "C")];
         let batch = bulk(&setup.call_as("call_1", 1), items, |call, text| {
@@ -155,7 +155,7 @@ async fn the_first_item_of_a_key_says_what_the_key_stands_for() {
 /// The control arm: without child keys the items of one call are one operation, and all but the first of them drift.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_child_keys_the_items_of_a_call_drift() {
-    for setup in both().await {
+    for setup in every_store().await {
         let starts = World::default();
         for (to, outcome) in [("1", "succeeded"), ("2", "rejected_key_conflict")] {
             let (call, text) = (setup.call_as("call_1", 1), "hello".to_owned());
@@ -167,7 +167,7 @@ async fn without_child_keys_the_items_of_a_call_drift() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_item_is_told_from_another_by_its_key_also_under_an_operation_id() {
-    for setup in both().await {
+    for setup in every_store().await {
         let name_of = setup.name();
         let call = |id: &str| setup.call().operation_id(id.to_owned());
         // Joined, these would read alike.
@@ -184,7 +184,7 @@ async fn an_item_is_told_from_another_by_its_key_also_under_an_operation_id() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_is_none_refuses_its_item_alone() {
-    for setup in both().await {
+    for setup in every_store().await {
         let starts = World::default();
         let batch = notify_all(&setup.call_as("call_1", 1), &[("a", "A"), (" ", "B")], [&starts, &setup.world]).await;
         assert_eq!([name(&batch, 0), name(&batch, 1)], ["succeeded", "invalid_call"], "{}", setup.name());
@@ -194,7 +194,7 @@ async fn a_key_that_is_none_refuses_its_item_alone() {
 
 #[tokio::test]
 async fn a_batch_of_nothing_is_complete_and_one_without_an_effect_is_not_done() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, starts) = (setup.call_as("call_1", 1), World::default());
         let nothing = notify_all(&call, &[], [&starts, &setup.world]).await;
         assert_eq!((nothing.state(), nothing.items().len()), (BulkState::Complete, 0), "{}", setup.name());
@@ -212,7 +212,7 @@ async fn stand(_call: &ToolCall, at: usize, #[idem(state)] gate: Gate) -> Result
 
 #[tokio::test(flavor = "multi_thread")]
 async fn items_run_at_the_same_time_but_not_all_of_them() {
-    for setup in both_with(|| Idem::builder().config(config(|config| config.items_at_once = 3))).await {
+    for setup in every_store_with(|| Idem::builder().config(config(|config| config.items_at_once = 3))).await {
         let Setup { idem, .. } = &setup;
         let (call, gate) = (idem.call().tenant(TENANT).conversation("c-1").turn(1).tool_call_id("call_1"), Gate::new());
         let of_batch = gate.clone();

@@ -4,9 +4,10 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 
 use idem_runtime::{Config, Idem, InlineCommit, Outcome, Refusal, RefusalKind, ToolCall, idempotent, ledger::State};
 use idem_tests::{
+    home::Home,
     timing::{Gate, Inside, poll_times, until},
     tools::{ToolError, classify},
-    world::{Setup, World, both, both_with, config},
+    world::{Setup, World, config, every_store, every_store_with},
 };
 
 #[idempotent(scope = "conversation", key = "tool_call_id|args", on_busy = "tell")]
@@ -68,7 +69,7 @@ async fn settled(setup: &Setup, operation: idem_runtime::OperationId) -> State {
 // R-C5
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r062_a_caller_that_goes_at_any_second_of_52_leaves_the_effect_and_its_result() {
-    for setup in both().await {
+    for setup in every_store().await {
         for second in 0..=52_u64 {
             let (call, gate) = (setup.call_as("call_1", second).occurrence(second.to_string()), Gate::new());
             let record =
@@ -104,7 +105,7 @@ async fn r062_a_caller_that_goes_at_any_second_of_52_leaves_the_effect_and_its_r
 #[tokio::test]
 async fn r063_a_claim_that_its_caller_dropped_before_the_body_is_free_at_once() {
     // On one thread nothing commits inline, so there is a moment between the reservation and the body.
-    for setup in both().await {
+    for setup in every_store().await {
         let (gate, world) = (Gate::opened(), setup.world.clone());
         let mut claimed_and_dropped = 0;
         for polls in 1.. {
@@ -119,12 +120,12 @@ async fn r063_a_claim_that_its_caller_dropped_before_the_body_is_free_at_once() 
             let retried = borrowing_marked(&call, "a", &gate, &world).await;
             assert!(retried.is_ok(), "{polls} polls on {}: {retried:?}", setup.name());
             assert_eq!(world.count("a") as u64, polls, "one effect each");
-            if let Some(file) = &setup.file {
+            if let Some(home) = &setup.home {
                 let released = "select count(*) from idem_history where event = 'not_started'";
-                claimed_and_dropped = file.column::<i64>(released)[0];
+                claimed_and_dropped = home.column::<i64>(released)[0];
             }
         }
-        if setup.file.is_some() {
+        if setup.home.is_some() {
             assert!(claimed_and_dropped >= 1, "a claim was dropped between reservation and body");
         }
     }
@@ -141,10 +142,20 @@ async fn borrowing_marked(
     Ok(world.effect(a))
 }
 
+/// Another connection may write, and waits for nobody.
+fn nobody_is_in_a_transaction(home: &Home) {
+    let held = if home.place().is_server() {
+        "set lock_timeout = '5s'; lock table idem_operations in access exclusive mode"
+    } else {
+        "pragma busy_timeout = 5000; begin immediate; rollback"
+    };
+    home.change(held).expect("no session is left in a transaction");
+}
+
 /// Drops the caller's future after every number of polls, retries, and looks at what is there.
 async fn drop_after_every_poll(inline: InlineCommit) {
     let settings: Config = config(|it| it.inline_commit = inline);
-    for setup in both_with(|| Idem::builder().config(settings.clone())).await {
+    for setup in every_store_with(|| Idem::builder().config(settings.clone())).await {
         let (mut done, mut unknown) = (0, 0);
         for polls in 1..200 {
             let call = setup.call_as("call_1", polls as u64).occurrence(polls.to_string());
@@ -180,12 +191,9 @@ async fn drop_after_every_poll(inline: InlineCommit) {
         // With threads to spare the body may be through before its caller looks again.
         assert!(done > 1 || inline == InlineCommit::WhenIdle, "drops fell before the end of the task");
         // Nothing is left open: another connection may write, and the ledger still commits.
-        if let Some(file) = &setup.file {
-            let mut connection = file.connect();
-            connection.busy_timeout(Duration::from_secs(5)).expect("a timeout");
-            let behavior = rusqlite::TransactionBehavior::Immediate;
-            connection.transaction_with_behavior(behavior).expect("no session is left in a transaction");
-            let running: Vec<i64> = file.column("select count(*) from idem_operations where state = 'in_progress'");
+        if let Some(home) = &setup.home {
+            nobody_is_in_a_transaction(home);
+            let running: Vec<i64> = home.column("select count(*) from idem_operations where state = 'in_progress'");
             assert_eq!(running, [0], "no claim is left behind");
         }
         setup.idem.purge(1).await.expect("the ledger still answers");
@@ -236,7 +244,7 @@ async fn words_of_panic(future: impl Future) -> String {
 
 #[tokio::test]
 async fn r_c5_a_panic_is_its_caller_s_and_the_outcome_is_unknown() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (detached, in_place) = (setup.call_as("call_1", 1), setup.call_as("call_2", 1));
         let words = words_of_panic(detached_panic(&detached, 0, setup.world.clone())).await;
         assert_eq!(words, "the panic of the test");
@@ -263,7 +271,7 @@ fn r_c5_a_runtime_that_is_shut_down_leaves_an_unknown_outcome() {
     let runtime =
         || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     let (of_test, of_bodies) = (runtime(), runtime());
-    let setups = of_test.block_on(both());
+    let setups = of_test.block_on(every_store());
     let mut gates = Vec::new();
     let callers: Vec<_> = setups
         .iter()
@@ -296,7 +304,7 @@ fn r_c5_a_runtime_that_is_shut_down_leaves_an_unknown_outcome() {
 // R-C5
 #[tokio::test]
 async fn r_c5_a_caller_that_goes_during_a_body_that_borrows_is_recorded_at_once() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
         let record = idem_runtime::prepare(borrowing_marked(&call, "a", &gate, &setup.world)).await.expect("a record");
         {

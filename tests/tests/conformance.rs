@@ -4,25 +4,27 @@
 //! decorator that changes one thing, and the suite has to say which.
 
 use std::{
-    collections::HashMap,
     sync::{
-        Arc,
-        atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
+use decorated::{Change, Decorated};
 use idem_runtime::{
-    Clock, Idem, MemoryStore, OperationId, Refusal, RefusalKind, SqliteStore, Tenant, Timestamp, ToolCall, idempotent,
-    ledger::{
-        Begun, Bound, BoxFuture, Command, Detail, Drifted, Ending, Find, Flow, Found, Listing, Match, PurgeReport,
-        Reader, Record, Reply, Reserve, Reserved, Resolution, Resolve, Settle, State, Store, StoreError, Sweep, Swept,
-    },
+    MemoryStore, Refusal, RefusalKind, ToolCall, idempotent,
+    ledger::Store,
     testing::conformance::{self, CHECKS},
 };
+use idem_tests::{
+    home::{Home, Place},
+    store::AnyStore,
+    world::lasting,
+};
 
-const NANO: Duration = Duration::from_nanos(1);
-const YEAR: Duration = Duration::from_hours(400 * 24);
+#[path = "conformance/decorated.rs"]
+mod decorated;
 
 /// A seed that is another one in each run; it is printed, and `IDEM_SEED` gives it again.
 fn seed() -> u64 {
@@ -39,20 +41,22 @@ async fn check<S: Store>(open: impl AsyncFn() -> S) {
     }
 }
 
-/// Stores in files of their own, in a folder that outlives them.
-struct Files {
-    folder: tempfile::TempDir,
-    opened: AtomicU32,
+/// Stores in new homes of one kind, each of which outlives its store.
+struct Homes {
+    place: Place,
+    opened: Mutex<Vec<Home>>,
 }
 
-impl Files {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a folder"), opened: AtomicU32::new(0) }
+impl Homes {
+    fn of(place: Place) -> Self {
+        Self { place, opened: Mutex::default() }
     }
 
-    fn open(&self) -> SqliteStore {
-        let number = self.opened.fetch_add(1, Ordering::Relaxed);
-        SqliteStore::open(self.folder.path().join(format!("{number}.db"))).expect("a ledger")
+    async fn open(&self) -> AnyStore {
+        let Some(home) = self.place.home() else { return AnyStore::at("memory:").await };
+        let store = home.store().await;
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(home);
+        store
     }
 }
 
@@ -63,27 +67,29 @@ async fn the_memory_store_conforms() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sqlite_store_conforms() {
-    let files = Files::new();
-    check(async || files.open()).await;
+    let homes = Homes::of(Place::File);
+    check(async || homes.open().await).await;
 }
 
-/// One server for all checks; each check has a ledger of its own. Several at once: what they wait for is the disk.
 #[cfg(feature = "postgres")]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_postgres_store_conforms() {
-    use idem_runtime::{PostgresStore, testing::postgres::Cluster};
-    let cluster = Arc::new(Cluster::start().expect("a server"));
+    check_on_a_server(|store| store).await;
+}
+
+/// The list on a server, several checks at once: what they wait for is its disk. Each has a ledger of its own.
+#[cfg(feature = "postgres")]
+async fn check_on_a_server<S: Store>(decorate: fn(AnyStore) -> S) {
     let (seed, next) = (seed(), Arc::new(AtomicU32::new(0)));
     let mut lanes = tokio::task::JoinSet::new();
     for _ in 0..4 {
-        let (cluster, next) = (Arc::clone(&cluster), Arc::clone(&next));
+        let next = Arc::clone(&next);
         lanes.spawn(async move {
             let mut wrong = Vec::new();
             while let Some(check) = CHECKS.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-                // Two partitions: enough to tell tenants apart, and soon made.
-                let address = cluster.ledger().expect("a schema") + "&idem_partitions=2";
-                let store = PostgresStore::open(&address).await.expect("a ledger");
-                wrong.extend(check.run(seed, store).await.err().map(|failures| failures.to_string()));
+                let homes = Homes::of(Place::Server);
+                let ran = check.run(seed, decorate(homes.open().await)).await;
+                wrong.extend(ran.err().map(|failures| failures.to_string()));
             }
             wrong
         });
@@ -92,431 +98,17 @@ async fn the_postgres_store_conforms() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a decorator changes of an honest store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
-    /// Nothing.
-    Nothing,
-    /// Whoever settles is taken for the holder of the lease.
-    NoFence,
-    /// There is one tenant.
-    NoTenant,
-    /// What ended counts as ended a nanosecond too late.
-    Lax,
-    /// What will end counts as ended a nanosecond too early.
-    Strict,
-    /// Instants are cut to milliseconds.
-    Millis,
-    /// A lease that ended frees the operation.
-    SilenceFrees,
-    /// A purge takes retention for nothing.
-    EagerPurge,
-    /// A purge removes nothing.
-    NoPurge,
-    /// Commands of a batch are carried out back to front.
-    BackToFront,
-    /// Each command of a batch is committed by itself.
-    OneByOne,
-    /// Counts and aliases are dropped.
-    NoTally,
-    /// Call ids are not looked up.
-    ArgumentsOnly,
-    /// Calls are granted whatever their amount.
-    NoFingerprint,
-    /// Fencing tokens are given twice.
-    SameFence,
-    /// A renewal is claimed and not written.
-    NoRenewal,
-    /// Results are not kept.
-    NoResults,
-    /// Whoever decides or finds out is taken to have seen the record as it stands.
-    AnyVersion,
-    /// Whoever tells what was found out is taken for who was asked last.
-    AnyVerdict,
-    /// A key's window is used twice as long as it is open.
-    LongWindow,
-    /// What may have been sent before is forgotten when it is sent again.
-    NoDoubt,
-    /// Each delivery of an event is another one.
-    NewEvents,
-    /// Who finds out gets the token of the attempt.
-    SameToken,
-    /// Calls are not told apart.
-    NoNonce,
-    /// All calls are taken for one that was sent again.
-    OneNonce,
-    /// Attempts have no budget.
-    NoBudget,
-    /// No success needs a reference.
-    NoReference,
-    /// Resources are not written down.
-    NoResources,
-    /// Links are not written down.
-    NoLinks,
-    /// Arguments are not written down.
-    NoArguments,
-    /// What nobody could tell is due at once.
-    NoPatience,
-    /// No person is ever asked.
-    NoPerson,
-    /// Nobody's name is kept.
-    NoActor,
-    /// A page begins with the last record of the one before.
-    Overlapping,
-    /// A walk looks only at what is new since the last one.
-    OnlyNew,
-    /// A walk finds every tool's operations.
-    EveryTool,
-    /// Questions that are asked together get each other's answers.
-    MixedUp,
-    /// Characters that a database may not have are left out of names.
-    PlainNames,
-}
-
-/// A store that is asked through a decorator.
-#[derive(Debug)]
-struct Decorated<S> {
-    inner: S,
-    change: Change,
-    /// The newest token of each record.
-    fences: HashMap<i64, i64>,
-    /// The newest token of those who found out about it.
-    finders: HashMap<i64, i64>,
-    /// Whose each record is, and what it is called.
-    operations: HashMap<i64, (Tenant, OperationId)>,
-    events: u64,
-    newest: Arc<AtomicI64>,
-    reads: Arc<AtomicU64>,
-}
-
-impl<S: Store> Decorated<S> {
-    fn new(inner: S, change: Change) -> Self {
-        Self {
-            inner,
-            change,
-            fences: HashMap::new(),
-            finders: HashMap::new(),
-            operations: HashMap::new(),
-            events: 0,
-            newest: Arc::default(),
-            reads: Arc::default(),
-        }
-    }
-
-    async fn changed(&mut self, commands: &[Command], now: Timestamp) -> Result<Vec<Reply>, StoreError> {
-        match self.change {
-            Change::Nothing => self.inner.apply(commands, now).await,
-            Change::Millis => {
-                let millis = Timestamp::from_nanos(now.as_nanos() / 1_000_000 * 1_000_000);
-                self.inner.apply(commands, millis).await
-            }
-            Change::BackToFront => {
-                let reversed: Vec<Command> = commands.iter().rev().cloned().collect();
-                let replies = self.inner.apply(&reversed, now).await?;
-                Ok(replies.into_iter().rev().collect())
-            }
-            change => {
-                let mut replies = Vec::new();
-                for command in commands {
-                    if change == Change::OneByOne && commands.len() == 2 && replies.len() == 1 {
-                        self.let_somebody_read();
-                    }
-                    replies.push(self.one(change, command, now).await?);
-                }
-                Ok(replies)
-            }
-        }
-    }
-
-    /// Gives a reader that is there the time for two reads.
-    fn let_somebody_read(&self) {
-        let until = self.reads.load(Ordering::Acquire) + 2;
-        (0..20_000).take_while(|_| self.reads.load(Ordering::Acquire) < until).for_each(|_| std::thread::yield_now());
-    }
-
-    async fn one(&mut self, change: Change, command: &Command, mut now: Timestamp) -> Result<Reply, StoreError> {
-        let mut command = command.clone();
-        match (change, &mut command) {
-            (Change::NoTally, Command::Tally(_)) => return Ok(Reply::Tallied),
-            (Change::NoRenewal, Command::Renew(_)) => return Ok(Reply::Renewed { lost: Vec::new() }),
-            (Change::NoPurge, Command::Purge { .. }) => return Ok(Reply::Purged(PurgeReport::default())),
-            (Change::EagerPurge, Command::Purge { .. }) => return self.single(command, now.after(YEAR)).await,
-            (Change::SilenceFrees, Command::Reserve(reserve)) => self.free(reserve, now).await?,
-            (Change::Lax, Command::Reserve(reserve)) if self.finds(reserve).await?.is_some() => now = now.before(NANO),
-            (Change::Strict, Command::Reserve(reserve)) if self.finds(reserve).await?.is_some() => {
-                now = now.after(NANO);
-            }
-            (Change::NoTenant, command) => of_one_tenant(command),
-            (Change::NoFence, Command::Settle(settle)) => {
-                settle.fence = self.fences.get(&settle.row).copied().unwrap_or(settle.fence);
-            }
-            (Change::NoResults, Command::Settle(settle)) => settle.stored = None,
-            (Change::ArgumentsOnly, Command::Reserve(reserve)) => Arc::make_mut(reserve).identities.truncate(1),
-            (Change::NoFingerprint, Command::Reserve(reserve)) => Arc::make_mut(reserve).fingerprint = [0; 32],
-            (Change::NoDoubt, Command::Reserve(reserve)) if reserve.resend.is_some() => {
-                self.take_for_proof(reserve, now).await?;
-            }
-            (_, Command::Reserve(reserve)) => another_call(change, Arc::make_mut(reserve)),
-            _ => self.about_the_unknown(change, &mut command).await?,
-        }
-        let tenant = match &command {
-            Command::Reserve(reserve) => Some(reserve.tenant.clone()),
-            _ => None,
-        };
-        let mut reply = self.single(command, now).await?;
-        self.heard(change, tenant, &mut reply);
-        Ok(reply)
-    }
-
-    /// Changes what is said about unknown outcomes.
-    async fn about_the_unknown(&mut self, change: Change, command: &mut Command) -> Result<(), StoreError> {
-        match (change, command) {
-            (Change::AnyVersion, Command::Resolve(resolve)) => {
-                resolve.version = self.version(resolve.row).await?.unwrap_or(resolve.version);
-            }
-            (Change::AnyVersion, Command::BeginReconcile(begin)) => {
-                begin.version = self.version(begin.row).await?.unwrap_or(begin.version);
-            }
-            (Change::AnyVerdict | Change::SameToken, Command::Verdict(judge)) => {
-                judge.fence = self.finders.get(&judge.row).copied().unwrap_or(judge.fence);
-            }
-            (Change::NoPatience, Command::Verdict(judge)) => judge.again_in = Duration::ZERO,
-            (Change::NoPerson, Command::Verdict(judge)) => {
-                judge.bound = Bound { answered_max: u32::MAX, passes_max: u32::MAX };
-            }
-            (Change::NoBudget, Command::Verdict(judge)) => judge.budget = None,
-            (Change::NoBudget, Command::Settle(settle)) => settle.budget = None,
-            (Change::NoActor, Command::Resolve(resolve)) => resolve.actor = "somebody".into(),
-            (Change::NewEvents, Command::Evidence(evidence)) => {
-                self.events += 1;
-                evidence.event = format!("{} {}", evidence.event, self.events).into();
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Learns from a reply, or changes it.
-    fn heard(&mut self, change: Change, tenant: Option<Tenant>, reply: &mut Reply) {
-        match reply {
-            Reply::Reserved(Reserved::Granted(grant)) => {
-                self.fences.insert(grant.row, grant.fence);
-                self.newest.fetch_max(grant.row, Ordering::AcqRel);
-                if let Some(tenant) = tenant {
-                    self.operations.insert(grant.row, (tenant, grant.operation));
-                }
-                if change == Change::SameFence {
-                    grant.fence = 1;
-                }
-            }
-            Reply::Begun(Begun::Yours { fence, record }) => {
-                self.finders.insert(record.row, *fence);
-                if change == Change::SameToken {
-                    *fence = record.fence;
-                    Arc::make_mut(record).reconcile_fence = *fence;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    async fn version(&mut self, row: i64) -> Result<Option<u64>, StoreError> {
-        let Some((tenant, operation)) = self.operations.get(&row) else { return Ok(None) };
-        let shown = self.inner.reader().show(tenant, *operation).await?;
-        Ok(shown.map(|record| record.version))
-    }
-
-    /// Takes it for proved that what may have been sent before was not.
-    async fn take_for_proof(&mut self, reserve: &Reserve, now: Timestamp) -> Result<(), StoreError> {
-        let unknown = |record: &Arc<Record>| record.state == State::OutcomeUnknown;
-        if let Some(record) = self.finds(reserve).await?.filter(unknown) {
-            let resolve = Resolve {
-                tenant: reserve.tenant.clone(),
-                row: record.row,
-                version: record.version,
-                actor: "nobody".into(),
-                reason: "it is sent again".into(),
-                evidence: None,
-                resolution: Resolution::Retryable,
-            };
-            self.single(Command::Resolve(Box::new(resolve)), now).await?;
-        }
-        Ok(())
-    }
-
-    async fn single(&mut self, command: Command, now: Timestamp) -> Result<Reply, StoreError> {
-        let replies = self.inner.apply(&[command], now).await?;
-        Ok(replies.into_iter().next().expect("a reply"))
-    }
-
-    async fn finds(&mut self, reserve: &Reserve) -> Result<Option<Arc<Record>>, StoreError> {
-        let (tenant, scope) = (&reserve.tenant, &reserve.scope.digest);
-        let found = self.inner.reader().find(Find { tenant, scope, identities: &reserve.identities }).await?;
-        Ok(found.into_iter().flatten().map(|found| found.record).next())
-    }
-
-    /// Takes silence for proof that nothing happened.
-    async fn free(&mut self, reserve: &Reserve, now: Timestamp) -> Result<(), StoreError> {
-        if let Some(silent) = self.finds(reserve).await?.filter(|record| record.lease_ended(now)) {
-            let settle = Settle {
-                tenant: reserve.tenant.clone(),
-                row: silent.row,
-                fence: silent.fence,
-                attempt: silent.attempt,
-                ending: Ending::Retryable,
-                reference: None,
-                stored: None,
-                retain: YEAR,
-                pause: Duration::ZERO,
-                budget: None,
-                resources: Arc::default(),
-                looks: true,
-            };
-            self.single(Command::Settle(settle), now).await?;
-        }
-        Ok(())
-    }
-}
-
-fn acme() -> Tenant {
-    Tenant::new("acme").expect("a name")
-}
-
-fn of_one_tenant(command: &mut Command) {
-    match command {
-        Command::Reserve(reserve) => Arc::make_mut(reserve).tenant = acme(),
-        Command::Settle(settle) => settle.tenant = acme(),
-        Command::BeginReconcile(begin) => begin.tenant = acme(),
-        Command::Verdict(judge) => judge.tenant = acme(),
-        Command::Resolve(resolve) => resolve.tenant = acme(),
-        Command::Evidence(evidence) => evidence.tenant = acme(),
-        Command::EndLeases(silent) => silent.iter_mut().for_each(|silent| silent.tenant = acme()),
-        Command::Renew(_) | Command::Tally(_) | Command::Purge { .. } => {}
-    }
-}
-
-/// Changes what a call says of itself.
-fn another_call(change: Change, reserve: &mut Reserve) {
-    match change {
-        Change::LongWindow => reserve.resend = reserve.resend.map(|window| window * 2),
-        Change::NoNonce => reserve.nonce = 0,
-        Change::OneNonce => reserve.nonce = 1,
-        Change::NoBudget => reserve.budget = None,
-        Change::NoReference => reserve.needs_reference = false,
-        Change::NoResources => reserve.resources = Arc::default(),
-        Change::NoLinks => reserve.link = None,
-        Change::NoArguments => reserve.arguments = None,
-        Change::PlainNames => {
-            reserve.tenant = Tenant::new(reserve.tenant.as_str().replace('\0', "")).expect("a tenant");
-        }
-        _ => {}
-    }
-}
-
-impl<S: Store> Store for Decorated<S> {
-    fn apply<'a>(
-        &'a mut self,
-        commands: &'a [Command],
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<Vec<Reply>, StoreError>> {
-        Box::pin(self.changed(commands, now))
-    }
-
-    fn reader(&self) -> Arc<dyn Reader> {
-        Arc::new(Counting {
-            inner: self.inner.reader(),
-            change: self.change,
-            newest: Arc::clone(&self.newest),
-            reads: Arc::clone(&self.reads),
-        })
-    }
-
-    fn clock(&self) -> Option<Arc<dyn Clock>> {
-        self.inner.clock()
-    }
-
-    fn flow(&self) -> Flow {
-        self.inner.flow()
-    }
-
-    fn close(&mut self) {
-        self.inner.close();
-    }
-}
-
-/// A reader that is counted, and changed like its store.
-#[derive(Debug)]
-struct Counting {
-    inner: Arc<dyn Reader>,
-    change: Change,
-    newest: Arc<AtomicI64>,
-    reads: Arc<AtomicU64>,
-}
-
-impl Reader for Counting {
-    fn find<'a>(&'a self, find: Find<'a>) -> BoxFuture<'a, Result<Vec<Option<Match>>, StoreError>> {
-        self.reads.fetch_add(1, Ordering::AcqRel);
-        self.inner.find(find)
-    }
-
-    fn find_all<'a>(&'a self, finds: &'a [Find<'a>]) -> BoxFuture<'a, Vec<Found>> {
-        Box::pin(async move {
-            let mut found = self.inner.find_all(finds).await;
-            if self.change == Change::MixedUp {
-                found.reverse();
-            }
-            found
-        })
-    }
-
-    fn show<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        operation: OperationId,
-    ) -> BoxFuture<'a, Result<Option<Record>, StoreError>> {
-        self.inner.show(tenant, operation)
-    }
-
-    fn drifted<'a>(&'a self, tenant: &'a Tenant, records_max: u32) -> BoxFuture<'a, Result<Vec<Drifted>, StoreError>> {
-        self.inner.drifted(tenant, records_max)
-    }
-
-    fn detail<'a>(
-        &'a self,
-        tenant: &'a Tenant,
-        operation: OperationId,
-    ) -> BoxFuture<'a, Result<Option<Detail>, StoreError>> {
-        self.inner.detail(tenant, operation)
-    }
-
-    fn list<'a>(&'a self, tenant: &'a Tenant, listing: &'a Listing) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
-        let mut listing = listing.clone();
-        if self.change == Change::Overlapping {
-            listing.after = listing.after.saturating_sub(1);
-        }
-        Box::pin(async move { self.inner.list(tenant, &listing).await })
-    }
-
-    fn sweep<'a>(&'a self, sweep: &'a Sweep, now: Timestamp) -> BoxFuture<'a, Result<Swept, StoreError>> {
-        Box::pin(async move {
-            let mut asked = sweep.clone();
-            if self.change == Change::EveryTool {
-                asked.tools.extend(["bank::send".into(), "bank::refund".into(), "mail::send".into()]);
-            }
-            let mut swept = self.inner.sweep(&asked, now).await?;
-            swept.next.tools.clone_from(&sweep.tools);
-            if self.change == Change::OnlyNew {
-                swept.due.retain(|(_, record)| record.row > sweep.seen_to);
-                swept.next.seen_to = self.newest.load(Ordering::Acquire);
-            }
-            Ok(swept)
-        })
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decorator_that_changes_nothing_conforms() {
     check(async || Decorated::new(MemoryStore::new(), Change::Nothing)).await;
+    let homes = Homes::of(Place::File);
+    check(async || Decorated::new(homes.open().await, Change::Nothing)).await;
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decorator_that_changes_nothing_conforms_on_a_server() {
+    check_on_a_server(|store| Decorated::new(store, Change::Nothing)).await;
 }
 
 /// Each broken promise, and a check that has to notice it.
@@ -597,73 +189,85 @@ async fn the_whole_suite_survives_a_broken_store() {
     }
 }
 
-/// One check, over both stores; stores that break the promise fail it.
-async fn over_both(name: &str, broken: &[Change]) {
+/// One check, over every store; stores that break the promise fail it.
+async fn over_every(name: &str, broken: &[Change]) {
     let check = CHECKS.iter().find(|check| check.name() == name).expect("a check of this name");
-    let (seed, files) = (seed(), Files::new());
-    for failures in [check.run(seed, MemoryStore::new()).await, check.run(seed, files.open()).await] {
-        failures.unwrap_or_else(|failures| panic!("{failures}"));
-    }
-    for change in broken {
-        let memory = check.run(seed, Decorated::new(MemoryStore::new(), *change)).await;
-        let sqlite = check.run(seed, Decorated::new(files.open(), *change)).await;
-        assert!(memory.is_err() && sqlite.is_err(), "{change:?} was not noticed");
+    let seed = seed();
+    for place in Place::EVERY {
+        let homes = Homes::of(*place);
+        if let Err(failures) = check.run(seed, homes.open().await).await {
+            panic!("{}: {failures}", place.name());
+        }
+        for change in broken {
+            let told = check.run(seed, Decorated::new(homes.open().await, *change)).await;
+            assert!(told.is_err(), "{change:?} was not noticed in {}", place.name());
+        }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn r026_no_move_changes_the_fingerprint() {
-    over_both("no move changes the fingerprint", &[Change::NoFingerprint]).await;
+    over_every("no move changes the fingerprint", &[Change::NoFingerprint]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn r036_tokens_fence_where_the_clock_stands_still() {
-    over_both("fencing tokens ascend, also after a purge", &[Change::SameFence]).await;
+    over_every("fencing tokens ascend, also after a purge", &[Change::SameFence]).await;
     let tokens = "tokens of attempts and of finding out are one ascending row, also after a purge";
-    over_both(tokens, &[Change::SameFence, Change::SameToken]).await;
-    over_both("an older holder changes nothing, though the clock stands still", &[Change::NoFence]).await;
+    over_every(tokens, &[Change::SameFence, Change::SameToken]).await;
+    over_every("an older holder changes nothing, though the clock stands still", &[Change::NoFence]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn r084_retention_ends_at_its_instant() {
     let broken = [Change::Lax, Change::Strict, Change::Millis];
-    over_both("whatever the instants, retention ends at its own", &broken).await;
-    over_both("a record answers with its result until retention ends", &broken).await;
-    over_both("equal arguments mean a finished operation until the window ends", &broken[..2]).await;
+    over_every("whatever the instants, retention ends at its own", &broken).await;
+    over_every("a record answers with its result until retention ends", &broken).await;
+    over_every("equal arguments mean a finished operation until the window ends", &broken[..2]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn r087_a_purge_between_two_reservations_hides_no_truth() {
-    over_both("a purge between two reservations leaves both with the truth", &[Change::NoPurge]).await;
+    over_every("a purge between two reservations leaves both with the truth", &[Change::NoPurge]).await;
 }
 
 /// The disk is full under the last row of a reservation, say: then nothing of it is there, and nothing runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_that_fails_half_way_changes_nothing() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("idem.db");
-    let idem = Idem::open(&format!("sqlite://{}", path.display())).await.expect("a ledger");
-    let effects = AtomicU32::new(0);
-    let call = idem.call().tenant("acme");
-    pay(&call, "A".to_owned(), &effects).await.expect("a payment");
-    let db = rusqlite::Connection::open(&path).expect("the file");
-    let rows = || -> i64 {
-        let all = "select (select count(*) from idem_operations) + (select count(*) from idem_identities)
-                   + (select count(*) from idem_attempts) + (select count(*) from idem_history)";
-        db.query_row(all, [], |row| row.get(0)).expect("a count")
-    };
-    let before = rows();
-    // The identities are the last rows that a reservation writes.
-    db.execute_batch(
-        "create trigger full before insert on idem_identities begin select raise(abort, 'no space left'); end",
-    )
-    .expect("a trigger");
-    let told = pay(&call, "B".to_owned(), &effects).await.expect_err("nothing runs without a reservation");
-    assert_eq!(told.kind(), &RefusalKind::LedgerUnavailable);
-    assert_eq!((rows(), effects.load(Ordering::SeqCst)), (before, 1));
-    db.execute_batch("drop trigger full").expect("space again");
-    pay(&call, "B".to_owned(), &effects).await.expect("a payment");
-    assert_eq!((rows() > before, effects.load(Ordering::SeqCst)), (true, 2));
+    for setup in lasting().await {
+        let (idem, home) = (&setup.idem, setup.home.as_ref().expect("a home"));
+        let effects = AtomicU32::new(0);
+        let call = idem.call().tenant("acme");
+        pay(&call, "A".to_owned(), &effects).await.expect("a payment");
+        let rows = || -> u64 {
+            ["idem_operations", "idem_identities", "idem_attempts", "idem_history"]
+                .map(|table| home.count(table))
+                .iter()
+                .sum()
+        };
+        let before = rows();
+        // The identities are the last rows that a reservation writes.
+        let (full, space) = if home.place().is_server() {
+            (
+                "create function full_disk() returns trigger language plpgsql as $$
+             begin raise exception 'no space left' using errcode = 'disk_full'; end $$;
+             create trigger full_disk before insert on idem_identities for each row execute function full_disk()",
+                "drop trigger full_disk on idem_identities",
+            )
+        } else {
+            (
+                "create trigger full_disk before insert on idem_identities begin select raise(abort, 'no space left'); end",
+                "drop trigger full_disk",
+            )
+        };
+        home.change(full).expect("a trigger");
+        let told = pay(&call, "B".to_owned(), &effects).await.expect_err("nothing runs without a reservation");
+        assert_eq!(told.kind(), &RefusalKind::LedgerUnavailable);
+        assert_eq!((rows(), effects.load(Ordering::SeqCst)), (before, 1));
+        home.change(space).expect("space again");
+        pay(&call, "B".to_owned(), &effects).await.expect("a payment");
+        assert_eq!((rows() > before, effects.load(Ordering::SeqCst)), (true, 2), "{}", setup.name());
+    }
 }
 
 #[idempotent(scope = "tenant", key = "args")]

@@ -16,12 +16,16 @@ use std::{
 };
 
 use idem_runtime::{
-    Clock, Idem, OperationId, Outcome, Refusal, RefusalKind, SqliteStore, Tenant, Timestamp, ToolCall, idempotent,
+    Clock, Idem, OperationId, Outcome, Refusal, RefusalKind, Tenant, Timestamp, ToolCall, idempotent,
     ledger::{BoxFuture, Command, Flow, Reader, Record, Reply, Reserved, State, Store, StoreError},
     prepare,
     testing::TestClock,
 };
 
+use idem_tests::{
+    home::{Home, Place},
+    store::AnyStore,
+};
 use outside::{
     child::{self, Child},
     effects::Effects,
@@ -29,7 +33,6 @@ use outside::{
 
 mod outside;
 
-const LEDGER: &str = "idem.db";
 const EFFECTS: &str = "effects.log";
 const ORDER: &str = "A-1";
 const SECOND: Duration = Duration::from_secs(1);
@@ -111,7 +114,7 @@ fn kind<T: std::fmt::Debug>(outcome: &Outcome<T>) -> &RefusalKind {
 /// A store that comes to stand beside a commit.
 #[derive(Debug)]
 struct Standing {
-    inner: SqliteStore,
+    inner: AnyStore,
     stands: String,
 }
 
@@ -178,7 +181,7 @@ fn works(role: &str, folder: &Path) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let (stands, soon) = role.strip_prefix("soon: ").map_or((role, false), |stands| (stands, true));
-    let inner = SqliteStore::open(folder.join(LEDGER)).expect("a ledger");
+    let inner = runtime.block_on(AnyStore::at(&Home::address_of(folder)));
     let idem = Idem::builder().with_store(Standing { inner, stands: stands.to_owned() }).expect("a ledger");
     let bank = Bank::of(folder, stands);
     let outcome = runtime.block_on(async {
@@ -191,24 +194,23 @@ fn works(role: &str, folder: &Path) {
     child::say(outcome.to_json()["outcome"].as_str().expect("a name"));
 }
 
-/// A folder in which a worker was killed while it stood somewhere.
-fn killed(stands: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut worker = Child::start(stands, folder.path());
+/// A home in which a worker was killed while it stood somewhere.
+fn killed(stands: &str, place: Place) -> Home {
+    let home = place.home().expect("a home");
+    let mut worker = Child::start(stands, home.folder());
     assert_eq!(worker.hear(), "here");
     // `kill -9`, by its id.
     drop(worker);
-    folder
+    home
 }
 
 /// The runtime of a later process, at an instant of the test's choice.
 async fn restarted(folder: &Path, clock: &TestClock) -> Idem {
-    let address = format!("sqlite://{}", folder.join(LEDGER).display());
-    Idem::builder().clock(clock.clone()).open(&address).await.expect("a ledger")
+    Idem::builder().clock(clock.clone()).open(&Home::address_of(folder)).await.expect("a ledger")
 }
 
 async fn open(folder: &Path) -> Idem {
-    Idem::open(&format!("sqlite://{}", folder.join(LEDGER).display())).await.expect("a ledger")
+    Idem::open(&Home::address_of(folder)).await.expect("a ledger")
 }
 
 /// The operation of the call, reserved or not.
@@ -225,32 +227,34 @@ async fn record(folder: &Path) -> Option<Record> {
 
 /// The worker was killed between its two commits, having had so many effects: nobody runs it again, whatever time it is.
 async fn unknown_and_never_again(stands: &str, effects: usize) {
-    let folder = killed(stands);
-    let folder = folder.path();
-    let bank = Bank::of(folder, NOWHERE);
-    assert_eq!(bank.effects.count(ORDER), effects, "when it was killed {stands}");
-    let left = record(folder).await.expect("a record");
-    assert_eq!((left.state, left.attempt), (State::InProgress, 1), "killed {stands}");
-    let lease_until = left.lease_until.expect("a lease");
+    for place in Place::lasting() {
+        let home = killed(stands, place);
+        let folder = home.folder();
+        let bank = Bank::of(folder, NOWHERE);
+        assert_eq!(bank.effects.count(ORDER), effects, "when it was killed {stands}: {}", place.name());
+        let left = record(folder).await.expect("a record");
+        assert_eq!((left.state, left.attempt), (State::InProgress, 1), "killed {stands}");
+        let lease_until = left.lease_until.expect("a lease");
 
-    let clock = TestClock::new(lease_until.before(SECOND));
-    let idem = restarted(folder, &clock).await;
-    let told = pay_outcome(&call(&idem), ORDER.to_owned(), bank.clone()).await;
-    assert!(matches!(kind(&told), RefusalKind::InProgress { .. }), "a second before the lease ends: {told:?}");
-    clock.advance(SECOND * 2);
-    // At once: this clock stands still, and nobody is waited for.
-    for wait in [Duration::ZERO, Duration::from_hours(24 * 365)] {
-        clock.advance(wait);
-        for id in ["call_1", "call_2"] {
-            let told = pay_outcome(&call(&idem).tool_call_id(id), ORDER.to_owned(), bank.clone()).await;
-            assert_eq!(kind(&told), &RefusalKind::Unknown, "after the lease: {told:?}");
+        let clock = TestClock::new(lease_until.before(SECOND));
+        let idem = restarted(folder, &clock).await;
+        let told = pay_outcome(&call(&idem), ORDER.to_owned(), bank.clone()).await;
+        assert!(matches!(kind(&told), RefusalKind::InProgress { .. }), "a second before the lease ends: {told:?}");
+        clock.advance(SECOND * 2);
+        // At once: this clock stands still, and nobody is waited for.
+        for wait in [Duration::ZERO, Duration::from_hours(24 * 365)] {
+            clock.advance(wait);
+            for id in ["call_1", "call_2"] {
+                let told = pay_outcome(&call(&idem).tool_call_id(id), ORDER.to_owned(), bank.clone()).await;
+                assert_eq!(kind(&told), &RefusalKind::Unknown, "after the lease: {told:?}");
+            }
         }
-    }
-    drop(idem);
+        drop(idem);
 
-    let seen = record(folder).await.expect("a record");
-    assert_eq!((seen.state, seen.attempt), (State::OutcomeUnknown, 1), "after another restart, killed {stands}");
-    assert_eq!(bank.effects.count(ORDER), effects, "in the end, killed {stands}");
+        let seen = record(folder).await.expect("a record");
+        assert_eq!((seen.state, seen.attempt), (State::OutcomeUnknown, 1), "after another restart, killed {stands}");
+        assert_eq!(bank.effects.count(ORDER), effects, "in the end, killed {stands}: {}", place.name());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,10 +269,10 @@ async fn r046_killed_after_the_providers_commit_is_never_run_again() {
     unknown_and_never_again(AFTER_EFFECT, 1).await;
     unknown_and_never_again(BEFORE_SETTLE, 1).await;
     // The control arm: a worker that notes down afterwards what it did.
-    let folder = killed(NAIVE);
-    let effects = Effects::at(folder.path().join(EFFECTS));
+    let home = killed(NAIVE, Place::File);
+    let effects = Effects::at(home.folder().join(EFFECTS));
     assert_eq!(effects.count(ORDER), 1);
-    let mut worker = Child::start(NAIVE, folder.path());
+    let mut worker = Child::start(NAIVE, home.folder());
     assert_eq!(worker.hear(), "here");
     assert_eq!(effects.count(ORDER), 2, "the control arm must show a duplicate");
 }
@@ -285,23 +289,27 @@ fn naive(folder: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_before_the_reservation_there_was_no_call() {
-    let folder = killed(BEFORE_RESERVE);
-    assert!(record(folder.path()).await.is_none());
-    let (idem, bank) = (open(folder.path()).await, Bank::of(folder.path(), NOWHERE));
-    let outcome = pay_outcome(&call(&idem), ORDER.to_owned(), bank.clone()).await;
-    assert!(outcome.value().is_some() && !outcome.is_replay(), "{outcome:?}");
-    assert_eq!(bank.effects.count(ORDER), 1);
+    for place in Place::lasting() {
+        let home = killed(BEFORE_RESERVE, place);
+        assert!(record(home.folder()).await.is_none());
+        let (idem, bank) = (open(home.folder()).await, Bank::of(home.folder(), NOWHERE));
+        let outcome = pay_outcome(&call(&idem), ORDER.to_owned(), bank.clone()).await;
+        assert!(outcome.value().is_some() && !outcome.is_replay(), "{outcome:?}");
+        assert_eq!(bank.effects.count(ORDER), 1, "{}", place.name());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_after_the_settlement_the_first_result_is_replayed() {
-    let folder = killed(AFTER_SETTLE);
-    let (idem, bank) = (open(folder.path()).await, Bank::of(folder.path(), NOWHERE));
-    let outcome = pay_outcome(&call(&idem), ORDER.to_owned(), bank.clone()).await;
-    assert!(outcome.is_replay(), "{outcome:?}");
-    let by = outcome.value().expect("a result").clone();
-    assert_ne!(by, format!("paid by {}", std::process::id()));
-    assert_eq!(bank.effects.count(ORDER), 1);
+    for place in Place::lasting() {
+        let home = killed(AFTER_SETTLE, place);
+        let (idem, bank) = (open(home.folder()).await, Bank::of(home.folder(), NOWHERE));
+        let outcome = pay_outcome(&call(&idem), ORDER.to_owned(), bank.clone()).await;
+        assert!(outcome.is_replay(), "{outcome:?}");
+        let by = outcome.value().expect("a result").clone();
+        assert_ne!(by, format!("paid by {}", std::process::id()));
+        assert_eq!(bank.effects.count(ORDER), 1, "{}", place.name());
+    }
 }
 
 /// Sends a signal to a child, and to nothing else.
@@ -327,29 +335,31 @@ fn stopped(child: &Child) {
 #[tokio::test(flavor = "multi_thread")]
 async fn r040_a_worker_stopped_before_its_dispatch_does_not_start() {
     let lease = SECOND;
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    let mut worker = Child::start(&format!("soon: {AFTER_RESERVE}"), folder);
-    assert_eq!(worker.hear(), "here");
-    signal(&worker, "STOP");
-    stopped(&worker);
-    // It is free to go on, had it not been stopped.
-    worker.say("go on");
+    for place in Place::lasting() {
+        let home = place.home().expect("a home");
+        let folder = home.folder();
+        let mut worker = Child::start(&format!("soon: {AFTER_RESERVE}"), folder);
+        assert_eq!(worker.hear(), "here");
+        signal(&worker, "STOP");
+        stopped(&worker);
+        // It is free to go on, had it not been stopped.
+        worker.say("go on");
 
-    let (idem, bank) = (open(folder).await, Bank::of(folder, NOWHERE));
-    let ask = async || pay_soon_outcome(&call(&idem), ORDER.to_owned(), bank.clone()).await;
-    let silent = worker.lines.recv_timeout(lease * 2);
-    assert_eq!(silent, Err(RecvTimeoutError::Timeout), "a stopped process says nothing");
-    assert_eq!(kind(&ask().await), &RefusalKind::Unknown, "two leases later");
-    signal(&worker, "CONT");
-    assert_eq!(worker.hear(), "failed_retryable", "the woken worker's own answer");
-    assert!(worker.process.wait().expect("its end").success());
-    assert_eq!(bank.effects.count(ORDER), 0, "effects of the woken worker");
+        let (idem, bank) = (open(folder).await, Bank::of(folder, NOWHERE));
+        let ask = async || pay_soon_outcome(&call(&idem), ORDER.to_owned(), bank.clone()).await;
+        let silent = worker.lines.recv_timeout(lease * 2);
+        assert_eq!(silent, Err(RecvTimeoutError::Timeout), "a stopped process says nothing");
+        assert_eq!(kind(&ask().await), &RefusalKind::Unknown, "two leases later");
+        signal(&worker, "CONT");
+        assert_eq!(worker.hear(), "failed_retryable", "the woken worker's own answer");
+        assert!(worker.process.wait().expect("its end").success());
+        assert_eq!(bank.effects.count(ORDER), 0, "effects of the woken worker");
 
-    // It knows that it did not start, and said so: the operation is free again.
-    let outcome = ask().await;
-    assert!(matches!(&outcome, Outcome::Succeeded(success) if success.told.attempt == 2), "{outcome:?}");
-    assert_eq!(bank.effects.count(ORDER), 1, "effects in all");
+        // It knows that it did not start, and said so: the operation is free again.
+        let outcome = ask().await;
+        assert!(matches!(&outcome, Outcome::Succeeded(success) if success.told.attempt == 2), "{outcome:?}");
+        assert_eq!(bank.effects.count(ORDER), 1, "effects in all: {}", place.name());
+    }
 }
 
 /// A worker whose body blocks the only thread of its runtime until its parent speaks. A heartbeat on that runtime is the
@@ -357,6 +367,8 @@ async fn r040_a_worker_stopped_before_its_dispatch_does_not_start() {
 fn blocks(folder: &Path) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
+        // Before the heart begins to beat: making a ledger is no part of what is watched.
+        let idem = open(folder).await;
         let beats = Arc::new(AtomicU32::new(0));
         let heart = Arc::clone(&beats);
         let mut interval = tokio::time::interval(Duration::from_millis(50));
@@ -368,7 +380,6 @@ fn blocks(folder: &Path) {
             }
         });
         tokio::task::yield_now().await;
-        let idem = open(folder).await;
         let outcome = pay_slowly_outcome(&call(&idem), ORDER.to_owned(), Bank::of(folder, AFTER_EFFECT)).await;
         child::say(&format!("{} {}", outcome.to_json()["outcome"], beats.load(Ordering::SeqCst)));
     });
@@ -376,35 +387,41 @@ fn blocks(folder: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn r039_a_blocked_runtime_keeps_its_lease_and_nobody_runs_it_again() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    let mut worker = Child::start(BLOCKS, folder);
-    assert_eq!(worker.hear(), "here");
-    let (idem, bank) = (open(folder).await, Bank::of(folder, NOWHERE));
-    let slowly = prepare(pay_slowly(&call(&idem), ORDER.to_owned(), bank.clone())).await.expect("a record").operation();
-    let show = async || idem.show(&tenant(), slowly).await.expect("an answer").expect("a record");
-    // Three leases, each renewed three times; this process asks again all the while.
-    let first = show().await;
-    let mut asked = 0;
-    loop {
-        let told = pay_slowly_outcome(&call(&idem).deadline(SECOND / 4), ORDER.to_owned(), bank.clone()).await;
-        assert!(matches!(kind(&told), RefusalKind::InProgress { .. }), "{told:?}");
-        asked += 1;
-        let seen = show().await;
-        if seen.lease_until > first.lease_until.map(|until| until.after(SECOND * 3)) {
-            eprintln!("{asked} calls while the lease was renewed {} times", seen.renewals);
-            assert!(seen.renewals >= 3, "{seen:?}");
-            break;
+    for place in Place::lasting() {
+        let home = place.home().expect("a home");
+        let folder = home.folder();
+        let mut worker = Child::start(BLOCKS, folder);
+        assert_eq!(worker.hear(), "here");
+        let (idem, bank) = (open(folder).await, Bank::of(folder, NOWHERE));
+        let slowly =
+            prepare(pay_slowly(&call(&idem), ORDER.to_owned(), bank.clone())).await.expect("a record").operation();
+        let show = async || idem.show(&tenant(), slowly).await.expect("an answer").expect("a record");
+        // Three leases, each renewed three times; this process asks again all the while.
+        let first = show().await;
+        let mut asked = 0;
+        loop {
+            let told = pay_slowly_outcome(&call(&idem).deadline(SECOND / 4), ORDER.to_owned(), bank.clone()).await;
+            assert!(matches!(kind(&told), RefusalKind::InProgress { .. }), "{told:?}");
+            asked += 1;
+            let seen = show().await;
+            if seen.lease_until > first.lease_until.map(|until| until.after(SECOND * 3)) {
+                eprintln!("{asked} calls while the lease was renewed {} times", seen.renewals);
+                assert!(seen.renewals >= 3, "{seen:?}");
+                break;
+            }
+            assert!(asked < 1_000, "the lease is not renewed: {seen:?}");
         }
-        assert!(asked < 1_000, "the lease is not renewed: {seen:?}");
+        worker.say("go on");
+        let told = worker.hear();
+        let (outcome, beats) = told.split_once(' ').expect("an outcome and a number");
+        assert_eq!(outcome, "\"succeeded\"");
+        assert!(
+            beats.parse::<u32>().expect("a number") < 20,
+            "the control arm's heart must not beat meanwhile: {beats}"
+        );
+        let told = pay_slowly_outcome(&call(&idem), ORDER.to_owned(), bank.clone()).await;
+        assert!(told.is_replay(), "{told:?}");
+        assert_eq!(told.value(), Some(&format!("paid by {}", worker.process.id())));
+        assert_eq!(bank.effects.count(ORDER), 1, "{}", place.name());
     }
-    worker.say("go on");
-    let told = worker.hear();
-    let (outcome, beats) = told.split_once(' ').expect("an outcome and a number");
-    assert_eq!(outcome, "\"succeeded\"");
-    assert!(beats.parse::<u32>().expect("a number") < 20, "the control arm's heart must not beat meanwhile: {beats}");
-    let told = pay_slowly_outcome(&call(&idem), ORDER.to_owned(), bank.clone()).await;
-    assert!(told.is_replay(), "{told:?}");
-    assert_eq!(told.value(), Some(&format!("paid by {}", worker.process.id())));
-    assert_eq!(bank.effects.count(ORDER), 1);
 }

@@ -6,9 +6,10 @@ use idem_runtime::{
     ErrorClass, Idem, Outcome, Refusal, RefusalKind, Tenant, ToolCall, idempotent, ledger::State, prepare,
 };
 use idem_tests::{
+    home::{Home, Place},
     timing::{Gate, until},
     tools::{EffectFile, ToolError, classify},
-    world::{LedgerFile, Setup, TENANT, World, both, both_with, config, sqlite},
+    world::{Setup, TENANT, World, config, every_store, every_store_with, lasting, lasting_with},
 };
 use serde_json::Value;
 
@@ -52,7 +53,7 @@ fn differing(refusal: &Refusal) -> &[String] {
 
 #[tokio::test]
 async fn r_d0_every_promise_of_sameness_is_held_to() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let first = told(&setup, &call, "A-1", 4_900).await;
         // The same id in the same response.
@@ -80,7 +81,9 @@ async fn r_d0_every_promise_of_sameness_is_held_to() {
 
 #[tokio::test]
 async fn r_d1_drift_runs_nothing_changes_nothing_and_is_listed_for_review() {
-    for setup in both_with(|| Idem::builder().config(config(|it| it.tally_every = Duration::from_millis(1)))).await {
+    for setup in
+        every_store_with(|| Idem::builder().config(config(|it| it.tally_every = Duration::from_millis(1)))).await
+    {
         let call = setup.call_as("call_1", 1);
         let first = told(&setup, &call, "A-1", 4_900).await.operation().expect("an operation");
         let before = setup.record(first).await;
@@ -105,7 +108,7 @@ async fn r_d1_drift_runs_nothing_changes_nothing_and_is_listed_for_review() {
 
 #[tokio::test]
 async fn r_d2_what_is_excluded_by_name_is_no_drift_and_everything_else_is() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         told(&setup, &call, "A-1", 4_900).await.into_result().expect("refunded");
         let reworded = refund_outcome(&call, "A-1".into(), 4_900, "never came".into(), setup.world.clone()).await;
@@ -124,7 +127,7 @@ async fn r_d2_what_is_excluded_by_name_is_no_drift_and_everything_else_is() {
 // R-X2
 #[tokio::test]
 async fn r_d3_the_conflict_names_the_operation_and_the_parameters_and_no_value() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let first = told(&setup, &call, "ORDER-OF-4711", 4_900_777).await.operation();
         let drift = refusal(told(&setup, &call, "ORDER-OF-4712", 9_400_777).await);
@@ -175,32 +178,33 @@ mod releases {
 }
 
 /// The same ledger in another process, as far as the runtime can tell.
-async fn reopened(file: &LedgerFile) -> Idem {
-    Idem::open(&file.address()).await.expect("the same ledger")
+async fn reopened(home: &Home) -> Idem {
+    Idem::open(home.address()).await.expect("the same ledger")
 }
 
 // R-R4
 #[tokio::test]
 async fn r_d4_a_contract_that_changed_is_named_and_an_unaffected_replay_is_served() {
-    let setup = sqlite(Idem::builder()).await;
-    let file = setup.file.as_ref().expect("a file");
-    let first = releases::first_outcome(&setup.call_as("call_1", 1), "A-1".into(), setup.world.clone()).await;
-    let idem = reopened(file).await;
-    let call = idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
-    let same = releases::second_outcome(&call, "A-1".into(), None, setup.world.clone()).await;
-    assert!(same.is_replay(), "{same:?}");
-    assert_eq!(same.operation(), first.operation());
-    let changed = releases::second_outcome(&call, "A-1".into(), Some("EUR".into()), setup.world.clone()).await;
-    let changed = refusal(changed);
-    assert_eq!(changed.kind(), &RefusalKind::ContractChanged { recorded: 1, current: 2 });
-    assert_eq!((changed.operation(), changed.kind().name()), (first.operation(), "rejected_key_conflict"));
-    assert!(changed.to_model_text().contains("contract changed"), "{}", changed.to_model_text());
-    let idem = reopened(file).await;
-    let call = idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
-    let unreadable = refusal(releases::third_outcome(&call, "A-1".into(), setup.world.clone()).await);
-    assert_eq!(unreadable.kind(), &RefusalKind::ResultUnreadable { recorded: 1, current: 3 });
-    assert_eq!(unreadable.operation(), first.operation());
-    assert_eq!(setup.world.effects(), ["A-1"], "nothing was run again");
+    for setup in lasting().await {
+        let home = setup.home.as_ref().expect("a home");
+        let first = releases::first_outcome(&setup.call_as("call_1", 1), "A-1".into(), setup.world.clone()).await;
+        let idem = reopened(home).await;
+        let call = idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
+        let same = releases::second_outcome(&call, "A-1".into(), None, setup.world.clone()).await;
+        assert!(same.is_replay(), "{same:?}");
+        assert_eq!(same.operation(), first.operation());
+        let changed = releases::second_outcome(&call, "A-1".into(), Some("EUR".into()), setup.world.clone()).await;
+        let changed = refusal(changed);
+        assert_eq!(changed.kind(), &RefusalKind::ContractChanged { recorded: 1, current: 2 });
+        assert_eq!((changed.operation(), changed.kind().name()), (first.operation(), "rejected_key_conflict"));
+        assert!(changed.to_model_text().contains("contract changed"), "{}", changed.to_model_text());
+        let idem = reopened(home).await;
+        let call = idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
+        let unreadable = refusal(releases::third_outcome(&call, "A-1".into(), setup.world.clone()).await);
+        assert_eq!(unreadable.kind(), &RefusalKind::ResultUnreadable { recorded: 1, current: 3 });
+        assert_eq!(unreadable.operation(), first.operation());
+        assert_eq!(setup.world.effects(), ["A-1"], "nothing was run again");
+    }
 }
 
 /// How the body of [`staged`] is to end.
@@ -219,13 +223,13 @@ async fn staged(call: &ToolCall, order: String, #[idem(state)] stage: Stage) -> 
     stage.ends[attempt - 1]()
 }
 
-/// The fingerprints that the file holds, each once.
-fn fingerprints(file: &LedgerFile) -> Vec<Vec<u8>> {
-    file.column("select distinct fingerprint from idem_operations")
+/// The fingerprints that the ledger holds, each once.
+fn fingerprints(home: &Home) -> Vec<Vec<u8>> {
+    home.column("select distinct fingerprint from idem_operations")
 }
 
-fn states(file: &LedgerFile) -> Vec<String> {
-    file.column("select state from idem_operations")
+fn states(home: &Home) -> Vec<String> {
+    home.column("select state from idem_operations")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -244,79 +248,88 @@ async fn r026_the_fingerprint_stays_through_every_transition() {
         ("settle_retryable, reserve, settle_final", &[busy, declined], "failed_final"),
     ];
     for (way, ends, expected) in ways {
-        let setup = sqlite(Idem::builder()).await;
-        let file = setup.file.as_ref().expect("a file");
-        let stage = Stage { world: setup.world.clone(), gate: Gate::new(), ends: ends.to_vec() };
-        let call = setup.call_as("call_1", 1);
-        let mut fingerprint = None;
-        for _ in ends {
-            let running = tokio::spawn({
-                let (call, stage) = (call.clone(), stage.clone());
-                async move { staged_outcome(&call, "A-1".into(), stage).await }
-            });
-            stage.gate.arrived().await;
-            assert_eq!(states(file), ["in_progress"], "{way}");
-            assert_eq!(*fingerprint.get_or_insert_with(|| fingerprints(file)), fingerprints(file), "{way}");
-            stage.gate.open();
-            let _ = running.await.expect("no panic");
-            assert_eq!(fingerprint, Some(fingerprints(file)), "{way}");
+        for setup in lasting().await {
+            let home = setup.home.as_ref().expect("a home");
+            let stage = Stage { world: setup.world.clone(), gate: Gate::new(), ends: ends.to_vec() };
+            let call = setup.call_as("call_1", 1);
+            let mut fingerprint = None;
+            for _ in ends {
+                let running = tokio::spawn({
+                    let (call, stage) = (call.clone(), stage.clone());
+                    async move { staged_outcome(&call, "A-1".into(), stage).await }
+                });
+                stage.gate.arrived().await;
+                assert_eq!(states(home), ["in_progress"], "{way}: {}", setup.name());
+                assert_eq!(
+                    *fingerprint.get_or_insert_with(|| fingerprints(home)),
+                    fingerprints(home),
+                    "{way}: {}",
+                    setup.name()
+                );
+                stage.gate.open();
+                let _ = running.await.expect("no panic");
+                assert_eq!(fingerprint, Some(fingerprints(home)), "{way}: {}", setup.name());
+            }
+            let effects = setup.world.effects().len();
+            let idem = Idem::builder().clock(setup.clock.clone()).open(home.address()).await.expect("a fresh start");
+            let call = idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
+            let retried = staged_outcome(&call, "A-1".into(), stage.clone()).await;
+            assert_eq!(retried.to_json()["outcome"], expected, "{way}: {}", setup.name());
+            assert_eq!(fingerprint, Some(fingerprints(home)), "{way}: {}", setup.name());
+            assert_eq!(setup.world.effects().len(), effects, "{way}: nothing was run: {}", setup.name());
         }
-        let effects = setup.world.effects().len();
-        let idem = Idem::builder().clock(setup.clock.clone()).open(&file.address()).await.expect("a fresh start");
-        let call = idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
-        let retried = staged_outcome(&call, "A-1".into(), stage.clone()).await;
-        assert_eq!(retried.to_json()["outcome"], expected, "{way}");
-        assert_eq!(fingerprint, Some(fingerprints(file)), "{way}");
-        assert_eq!(setup.world.effects().len(), effects, "{way}: nothing was run");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r026_the_fingerprint_stays_when_a_lease_ends_and_its_owner_comes_late() {
     let short = config(|it| it.run_max = Duration::from_secs(1));
-    let setup = sqlite(Idem::builder().config(short)).await;
-    let file = setup.file.as_ref().expect("a file");
-    let stage = Stage { world: setup.world.clone(), gate: Gate::new(), ends: vec![|| Ok("late".into())] };
-    let call = setup.call_as("call_1", 1);
-    let running = tokio::spawn({
-        let (call, stage) = (call.clone(), stage.clone());
-        async move { staged_outcome(&call, "A-1".into(), stage).await }
-    });
-    stage.gate.arrived().await;
-    let fingerprint = fingerprints(file);
-    setup.clock.advance(Duration::from_mins(2));
-    let unknown = refusal(staged_outcome(&call, "A-1".into(), stage.clone()).await);
-    assert_eq!(unknown.kind(), &RefusalKind::Unknown);
-    assert_eq!((states(file), fingerprints(file)), (vec!["outcome_unknown".to_owned()], fingerprint.clone()));
-    stage.gate.open();
-    assert!(running.await.expect("no panic").value().is_some());
-    assert_eq!((states(file), fingerprints(file)), (vec!["succeeded".to_owned()], fingerprint.clone()));
-    let idem = Idem::builder().clock(setup.clock.clone()).open(&file.address()).await.expect("a fresh start");
-    let call = idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
-    assert!(staged_outcome(&call, "A-1".into(), stage).await.is_replay());
-    assert_eq!(fingerprints(file), fingerprint);
+    for setup in lasting_with(|| Idem::builder().config(short.clone())).await {
+        let home = setup.home.as_ref().expect("a home");
+        let stage = Stage { world: setup.world.clone(), gate: Gate::new(), ends: vec![|| Ok("late".into())] };
+        let call = setup.call_as("call_1", 1);
+        let running = tokio::spawn({
+            let (call, stage) = (call.clone(), stage.clone());
+            async move { staged_outcome(&call, "A-1".into(), stage).await }
+        });
+        stage.gate.arrived().await;
+        let fingerprint = fingerprints(home);
+        setup.clock.advance(Duration::from_mins(2));
+        let unknown = refusal(staged_outcome(&call, "A-1".into(), stage.clone()).await);
+        assert_eq!(unknown.kind(), &RefusalKind::Unknown);
+        assert_eq!((states(home), fingerprints(home)), (vec!["outcome_unknown".to_owned()], fingerprint.clone()));
+        stage.gate.open();
+        assert!(running.await.expect("no panic").value().is_some());
+        assert_eq!((states(home), fingerprints(home)), (vec!["succeeded".to_owned()], fingerprint.clone()));
+        let idem = Idem::builder().clock(setup.clock.clone()).open(home.address()).await.expect("a fresh start");
+        let call = idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
+        assert!(staged_outcome(&call, "A-1".into(), stage).await.is_replay());
+        assert_eq!(fingerprints(home), fingerprint);
+    }
 }
 
 #[test]
 fn r026_a_fresh_process_replays_what_an_earlier_one_completed() {
-    let file = LedgerFile::new();
-    let effects = file.folder().join("effects");
-    let run = |cents: &str| -> Value {
-        let child = Command::new(env!("CARGO_BIN_EXE_fresh"))
-            .args(["refund", &file.address(), &effects.display().to_string(), "A-1", cents, "call_1"])
-            .output()
-            .expect("a process");
-        assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stderr));
-        serde_json::from_slice(&child.stdout).expect("JSON")
-    };
-    let first = run("4900");
-    let fingerprint = fingerprints(&file);
-    let second = run("4900");
-    assert_eq!((&first["result"], &first["operation"]), (&second["result"], &second["operation"]));
-    assert_eq!(second["replayed"], true, "{second}");
-    assert_eq!(run("9400")["outcome"], "rejected_key_conflict");
-    assert_eq!(fingerprints(&file), fingerprint);
-    assert_eq!(EffectFile::new(&effects).effects(), ["refund A-1 4900"]);
+    for place in Place::lasting() {
+        let home = place.home().expect("a home");
+        let effects = home.folder().join("effects");
+        let run = |cents: &str| -> Value {
+            let child = Command::new(env!("CARGO_BIN_EXE_fresh"))
+                .args(["refund", home.address(), &effects.display().to_string(), "A-1", cents, "call_1"])
+                .output()
+                .expect("a process");
+            assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stderr));
+            serde_json::from_slice(&child.stdout).expect("JSON")
+        };
+        let first = run("4900");
+        let fingerprint = fingerprints(&home);
+        let second = run("4900");
+        assert_eq!((&first["result"], &first["operation"]), (&second["result"], &second["operation"]));
+        assert_eq!(second["replayed"], true, "{second}");
+        assert_eq!(run("9400")["outcome"], "rejected_key_conflict");
+        assert_eq!(fingerprints(&home), fingerprint);
+        assert_eq!(EffectFile::new(&effects).effects(), ["refund A-1 4900"]);
+    }
 }
 
 #[idempotent(scope = "conversation", key = "tool_call_id|args")]
@@ -333,7 +346,7 @@ async fn book(
 // R-D2 (that an unknown name does not compile is tests/ui's)
 #[tokio::test]
 async fn r028_what_changes_with_every_try_is_no_drift_and_is_not_kept() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let told = async |call: &ToolCall, at: &str, token: &str| {
             book_outcome(call, "R-1".into(), at.into(), token.into(), setup.world.clone()).await
@@ -342,11 +355,11 @@ async fn r028_what_changes_with_every_try_is_no_drift_and_is_not_kept() {
         assert!(told(&call, "at-08-15-09", "token-TWO").await.is_replay(), "{}", setup.name());
         assert!(told(&setup.call_as("call_2", 2), "at-08-15-11", "token-SIX").await.is_replay());
         assert_eq!(setup.world.effects().len(), 1);
-        if let Some(file) = &setup.file {
+        if let Some(home) = &setup.home {
             for value in ["at-08-15", "token-"] {
-                assert!(!file.holds(value), "{value}");
+                assert!(!home.holds(value), "{value}");
             }
-            assert!(file.holds("call_1") || file.holds("drift::book"), "the search can find what is there");
+            assert!(home.holds("call_1") || home.holds("drift::book"), "the search can find what is there");
         }
     }
 }
@@ -364,7 +377,7 @@ fn never(_: &ToolError) -> ErrorClass {
 // R-L2
 #[tokio::test]
 async fn r_d1_drift_leaves_an_unknown_outcome_unknown() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let unknown = refusal(unclassified_outcome(&call, 1).await);
         let operation = unknown.operation().expect("an operation");

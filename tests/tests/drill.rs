@@ -23,9 +23,10 @@ use drill::{
 };
 use idem_runtime::{Idem, ToolCall, idempotent, testing::TestClock};
 use idem_tests::{
+    home::Place,
     timing::Gate,
     tools::ToolError,
-    world::{Setup, TENANT, World, both, sqlite},
+    world::{Setup, TENANT, World, every_store, lasting_with},
 };
 use process::Child;
 
@@ -94,16 +95,20 @@ fn cells_that_mean_nothing_have_a_reason() {
 #[test]
 fn r_u2_a_kill_at_each_checkpoint_and_each_way_to_recover() {
     let cells = some(|cell| cell.fault == Fault::Kill);
-    let tally = run_all(&cells, || Ledgers::Fresh);
-    eprintln!("killed: cells {} of {}, {tally}", tally.run, cells.len());
-    assert_eq!(tally.kills, cells.len());
+    for place in Place::lasting() {
+        let tally = run_all(&cells, || Ledgers::Fresh(place));
+        eprintln!("killed, {}: cells {} of {}, {tally}", place.name(), tally.run, cells.len());
+        assert_eq!(tally.kills, cells.len());
+    }
 }
 
 #[test]
-fn r_u2_each_fault_at_each_checkpoint_and_each_way_to_recover_over_a_file() {
+fn r_u2_each_fault_at_each_checkpoint_and_each_way_to_recover_over_what_lasts() {
     let cells = some(|cell| cell.fault != Fault::Kill);
-    let tally = run_all(&cells, || Ledgers::Files(BTreeMap::new()));
-    eprintln!("in a file: cells {} of {}, {tally}", tally.run, cells.len());
+    for place in Place::lasting() {
+        let tally = run_all(&cells, || Ledgers::Kept(place, BTreeMap::new()));
+        eprintln!("in {}: cells {} of {}, {tally}", place.name(), tally.run, cells.len());
+    }
 }
 
 #[test]
@@ -117,11 +122,14 @@ fn r_u2_each_fault_at_each_checkpoint_and_each_way_to_recover_in_memory() {
 fn r_u6_two_processes_killed_at_random_and_a_reconciler_beside_them() {
     let seed = seed();
     eprintln!("IDEM_DRILL_SEED={seed}");
-    let folder = tempfile::tempdir().expect("a folder");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let report = runtime.expect("a runtime").block_on(random::run(seed, folder.path()));
-    eprintln!("at random: {report:?}");
-    assert!(report.kills > 0 && report.settled > 0, "nothing was drilled: {report:?}");
+    let runtime = runtime.expect("a runtime");
+    for place in Place::lasting() {
+        let home = place.home().expect("a home");
+        let report = runtime.block_on(random::run(seed, home.folder()));
+        eprintln!("at random, {}: {report:?}", place.name());
+        assert!(report.kills > 0 && report.settled > 0, "nothing was drilled: {report:?}");
+    }
 }
 
 /// The seed of the random part: a fixed one, unless the environment says another.
@@ -171,7 +179,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_u3_a_provider_that_is_out_of_order_proves_nothing() {
-    for setup in both().await {
+    for setup in every_store().await {
         for tool in [Tool::LookedUp, Tool::Searched] {
             let name = setup.name();
             let folder = tempfile::tempdir().expect("a folder");
@@ -204,7 +212,7 @@ async fn r_u3_a_provider_that_is_out_of_order_proves_nothing() {
 /// the cells above can fail.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_provider_that_breaks_its_word_makes_a_duplicate() {
-    for setup in both().await {
+    for setup in every_store().await {
         let name = setup.name();
         // Its index lags longer than the tool's `settles_in`.
         let folder = tempfile::tempdir().expect("a folder");
@@ -239,24 +247,26 @@ async fn pay_at_a_gate(
 /// A seed makes waits repeat, not reservations: what tells one call from another must differ between processes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_ledgers_with_one_jitter_seed_do_not_take_each_others_grants() {
-    let one = sqlite(Idem::builder().jitter_seed(7)).await;
-    let file = one.file.as_ref().expect("a file");
-    let other = Idem::builder().jitter_seed(7).clock(one.clock.clone()).open(&file.address()).await.expect("a ledger");
-    let gate = Gate::new();
-    let first = {
-        let (call, world, gate) = (one.call_as("call_1", 1), one.world.clone(), gate.clone());
-        tokio::spawn(async move { pay_at_a_gate_outcome(&call, world, gate, ORDER.to_owned()).await })
-    };
-    gate.arrived().await;
-    let call = other.call().tenant(TENANT).conversation("c-1").turn(1).tool_call_id("call_1");
-    let mut second = Box::pin(pay_at_a_gate_outcome(&call, one.world.clone(), gate.clone(), ORDER.to_owned()));
-    let second = tokio::select! {
-        told = &mut second => told,
-        () = gate.arrived() => panic!("the second call runs the body while the first one does"),
-    };
-    assert_eq!(second.to_json()["outcome"], "in_progress", "{second:?}");
-    gate.open();
-    let first = first.await.expect("an end");
-    assert!(first.value().is_some(), "{first:?}");
-    assert_eq!(one.world.count(ORDER), 1, "effects");
+    for one in lasting_with(|| Idem::builder().jitter_seed(7)).await {
+        let home = one.home.as_ref().expect("a home");
+        let other =
+            Idem::builder().jitter_seed(7).clock(one.clock.clone()).open(home.address()).await.expect("a ledger");
+        let gate = Gate::new();
+        let first = {
+            let (call, world, gate) = (one.call_as("call_1", 1), one.world.clone(), gate.clone());
+            tokio::spawn(async move { pay_at_a_gate_outcome(&call, world, gate, ORDER.to_owned()).await })
+        };
+        gate.arrived().await;
+        let call = other.call().tenant(TENANT).conversation("c-1").turn(1).tool_call_id("call_1");
+        let mut second = Box::pin(pay_at_a_gate_outcome(&call, one.world.clone(), gate.clone(), ORDER.to_owned()));
+        let second = tokio::select! {
+            told = &mut second => told,
+            () = gate.arrived() => panic!("the second call runs the body while the first one does"),
+        };
+        assert_eq!(second.to_json()["outcome"], "in_progress", "{second:?}");
+        gate.open();
+        let first = first.await.expect("an end");
+        assert!(first.value().is_some(), "{first:?}");
+        assert_eq!(one.world.count(ORDER), 1, "effects");
+    }
 }

@@ -11,8 +11,8 @@ use std::{
 };
 
 use idem_runtime::{
-    Builder, Clock, Idem, MemoryStore, OperationId, Outcome, Refusal, RefusalKind, ResolveError, SqliteStore, Tenant,
-    Timestamp, ToolCall, Unsettled, Verdict, idempotent,
+    Clock, Idem, OperationId, Outcome, Refusal, RefusalKind, ResolveError, Tenant, Timestamp, ToolCall, Unsettled,
+    Verdict, idempotent,
     ledger::{
         Aftermath, BoxFuture, Command, Detail, Evidence, Flow, Listing, Reader, Reply, Reserve, Resolution, State,
         Store, StoreError, StoreErrorKind, Stored, StoredKind, Witnessed,
@@ -21,9 +21,10 @@ use idem_runtime::{
     testing::TestClock,
 };
 use idem_tests::{
+    home::Place,
     timing::{Gate, until},
     tools::{ToolError, classify},
-    world::{LedgerFile, Setup, TENANT, World, both, both_with, config},
+    world::{Setup, TENANT, World, config, decorated, every_store, every_store_with},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -143,7 +144,7 @@ fn succeeded_pending_failed(id: OperationId) -> [Evidence; 3] {
 
 #[tokio::test]
 async fn r058_an_older_event_takes_no_success_back() {
-    for setup in both().await {
+    for setup in every_store().await {
         let id = unknown(&setup, &setup.call_as("call_1", 1)).await;
         let events = succeeded_pending_failed(id);
         for said in &events {
@@ -173,7 +174,7 @@ async fn r058_an_older_event_takes_no_success_back() {
 async fn r058_in_every_order_the_success_stands_in_the_end() {
     const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     for order in ORDERS {
-        for setup in both().await {
+        for setup in every_store().await {
             let id = unknown(&setup, &setup.call_as("call_1", 1)).await;
             let events = succeeded_pending_failed(id);
             for said in order.into_iter().flat_map(|at| [&events[at], &events[at]]) {
@@ -189,7 +190,7 @@ async fn r058_in_every_order_the_success_stands_in_the_end() {
 
 #[tokio::test]
 async fn the_same_event_of_another_source_is_another_one() {
-    for setup in both().await {
+    for setup in every_store().await {
         let id = unknown(&setup, &setup.call_as("call_1", 1)).await;
         for source in ["stripe", "adyen"] {
             let said = Evidence::of(&tenant(), id, source, "evt_1");
@@ -206,7 +207,7 @@ async fn prepared(setup: &Setup, call: &ToolCall, order: &str) -> OperationId {
 
 #[tokio::test]
 async fn a_webhook_before_the_record_is_kept_and_the_call_is_a_replay() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let id = prepared(&setup, &call, "A-1").await;
         let happened = event(id, "evt_1").applied(Some(result("ch_9")), Some("ch_9"));
@@ -228,7 +229,7 @@ async fn a_webhook_before_the_record_is_kept_and_the_call_is_a_replay() {
 
 #[tokio::test]
 async fn other_words_before_the_record_hold_no_call_back() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let id = prepared(&setup, &call, "A-1").await;
         for said in [event(id, "evt_1").not_applied(), event(id, "evt_2")] {
@@ -252,7 +253,7 @@ async fn a_webhook_while_the_attempt_runs_is_the_answer_whatever_the_attempt_bel
     let ends: [(&str, End, bool, usize); 3] =
         [("A-1", Ok, false, 1), ("A-1", answer_lost, false, 1), ("declined", Ok, true, 0)];
     for (order, end, review, effects) in ends {
-        for setup in both().await {
+        for setup in every_store().await {
             let call = setup.call_as("call_1", 1);
             let id = prepared(&setup, &call, order).await;
             let bank = Bank { body: Gate::new(), ..Bank::quick(&setup.world, end) };
@@ -282,7 +283,7 @@ async fn a_webhook_while_somebody_finds_out_settles_and_the_look_up_comes_late()
         (|| Verdict::applied(Paid { id: "ch_other".into() }, "ch_other"), false),
     ];
     for (verdict, review) in verdicts {
-        for setup in both().await {
+        for setup in every_store().await {
             let call = setup.call_as("call_1", 1);
             let id = unknown(&setup, &call).await;
             let bank = Bank { lookup: Gate::new(), verdict, ..Bank::quick(&setup.world, Ok) };
@@ -307,7 +308,7 @@ async fn a_webhook_while_somebody_finds_out_settles_and_the_look_up_comes_late()
 #[tokio::test]
 async fn a_webhook_in_review_settles_without_a_person() {
     let strict = config(|it| it.reconcile_answers_max = 1);
-    for setup in both_with(|| Idem::builder().config(strict.clone())).await {
+    for setup in every_store_with(|| Idem::builder().config(strict.clone())).await {
         let call = setup.call_as("call_1", 1);
         let id = unknown(&setup, &call).await;
         let mut reconciler = setup.idem.reconciler([pay_tool(Bank::quick(&setup.world, Ok))]);
@@ -326,7 +327,7 @@ async fn a_webhook_in_review_settles_without_a_person() {
 #[tokio::test]
 async fn a_webhook_after_a_recorded_failure_is_believed_and_flagged() {
     for (order, state) in [("declined", State::FailedFinal), ("busy", State::FailedRetryable)] {
-        for setup in both().await {
+        for setup in every_store().await {
             let call = setup.call_as("call_1", 1);
             let failed = told(&setup, &call, order, Ok).await;
             let id = failed.operation().expect("an operation");
@@ -348,7 +349,7 @@ async fn a_webhook_after_a_recorded_failure_is_believed_and_flagged() {
 // R-U3
 #[tokio::test]
 async fn evidence_against_the_effect_frees_nothing_alone() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let id = unknown(&setup, &call).await;
         for name in ["evt_1", "evt_2", "evt_3"] {
@@ -370,7 +371,7 @@ async fn evidence_against_the_effect_frees_nothing_alone() {
 // R-X1
 #[tokio::test]
 async fn r_x1_another_tenants_evidence_does_nothing() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let id = unknown(&setup, &call).await;
         let before = detail(&setup, id).await;
@@ -394,7 +395,7 @@ async fn r_x1_another_tenants_evidence_does_nothing() {
 #[tokio::test]
 async fn r_x3_names_and_words_of_evidence_are_bounded_and_refused_before_anything_is_kept() {
     let small = config(|it| it.result_bytes_max = 100);
-    for setup in both_with(|| Idem::builder().config(small.clone())).await {
+    for setup in every_store_with(|| Idem::builder().config(small.clone())).await {
         let id = unknown(&setup, &setup.call_as("call_1", 1)).await;
         let before = detail(&setup, id).await;
         let (name, words, large) = ("x".repeat(513), "x".repeat(4_097), "x".repeat(100));
@@ -432,7 +433,7 @@ async fn r_x3_names_and_words_of_evidence_are_bounded_and_refused_before_anythin
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_c3_a_late_owners_result_settles_what_nobody_could_find_out() {
     let short = config(|it| it.run_max = Duration::from_secs(1));
-    for setup in both_with(|| Idem::builder().config(short.clone())).await {
+    for setup in every_store_with(|| Idem::builder().config(short.clone())).await {
         let call = setup.call_as("call_1", 1);
         let bank = Bank { body: Gate::new(), ..Bank::quick(&setup.world, Ok) };
         let owner = spawn(&call, "A-1", &bank);
@@ -460,7 +461,7 @@ async fn r_c3_a_late_owners_result_settles_what_nobody_could_find_out() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_that_hangs_is_settled_without_it() {
     let short = config(|it| it.run_max = Duration::from_secs(1));
-    for setup in both_with(|| Idem::builder().config(short.clone())).await {
+    for setup in every_store_with(|| Idem::builder().config(short.clone())).await {
         let call = setup.call_as("call_1", 1);
         // It hangs before its effect or after; the provider knows.
         let verdicts: [(Answer, bool); 2] = [
@@ -542,22 +543,22 @@ impl<S: Store> Store for Lossy<S> {
     }
 }
 
-/// A ledger in memory and one in a file that lose the answer of the `lost`-th reservation.
-fn lossy(nonce: Nonce, lost: usize) -> [Setup; 2] {
-    let (clock, left) = (TestClock::default(), || Arc::new(AtomicUsize::new(lost)));
-    let builder = |clock: &TestClock| -> Builder { Idem::builder().clock(clock.clone()) };
-    let store = Lossy { store: MemoryStore::new(), nonce, left: left() };
-    let idem = builder(&clock).with_store(store).expect("a ledger");
-    let memory = Setup { idem, clock, world: World::default(), file: None };
-    let (clock, file) = (TestClock::default(), LedgerFile::new());
-    let store = Lossy { store: SqliteStore::open(file.path()).expect("a store"), nonce, left: left() };
-    let idem = builder(&clock).with_store(store).expect("a ledger");
-    [memory, Setup { idem, clock, world: World::default(), file: Some(file) }]
+/// A ledger in each kind of store that loses the answer of the `lost`-th reservation.
+async fn lossy(nonce: Nonce, lost: usize) -> Vec<Setup> {
+    let mut setups = Vec::new();
+    for place in Place::EVERY {
+        let begin = |clock: &TestClock, store| {
+            let store = Lossy { store, nonce, left: Arc::new(AtomicUsize::new(lost)) };
+            Idem::builder().clock(clock.clone()).with_store(store).expect("a ledger")
+        };
+        setups.push(decorated(*place, begin).await);
+    }
+    setups
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reservation_whose_reply_was_lost_runs_once_as_one_attempt() {
-    for setup in lossy(Nonce::Kept, 1) {
+    for setup in lossy(Nonce::Kept, 1).await {
         let call = setup.call_as("call_1", 1);
         let first = told(&setup, &call, "A-1", Ok).await;
         let Outcome::Succeeded(first) = first else { panic!("{}: {first:?}", setup.name()) };
@@ -569,7 +570,7 @@ async fn a_reservation_whose_reply_was_lost_runs_once_as_one_attempt() {
         assert_eq!(setup.world.effects(), ["A-1"], "{}", setup.name());
     }
     // A second attempt's reply, lost as well.
-    for setup in lossy(Nonce::Kept, 2) {
+    for setup in lossy(Nonce::Kept, 2).await {
         let call = setup.call_as("call_1", 1);
         assert_eq!(refusal(told(&setup, &call, "busy", Ok).await).kind(), &RefusalKind::FailedRetryable);
         let second = refusal(told(&setup, &call, "busy", Ok).await);
@@ -581,7 +582,7 @@ async fn a_reservation_whose_reply_was_lost_runs_once_as_one_attempt() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_its_nonce_a_lost_reply_leaves_an_attempt_that_nobody_holds() {
-    for setup in lossy(Nonce::Zeroed, 1) {
+    for setup in lossy(Nonce::Zeroed, 1).await {
         let call = setup.call_as("call_1", 1);
         let first = refusal(told(&setup, &call, "A-1", Ok).await);
         assert!(matches!(first.kind(), RefusalKind::InProgress { .. }), "{}: {first:?}", setup.name());

@@ -7,10 +7,11 @@ use idem_runtime::{
     ledger::{Command, State, StoreError, StoreErrorKind},
 };
 use idem_tests::{
+    home::{Home, Place},
     store::{Failing, Fault, Watch},
     timing::{poll_times, until},
     tools::{ToolError, classify},
-    world::{LedgerFile, Setup, World, both, config, memory},
+    world::{Setup, World, config, every_store, every_store_with, memory},
 };
 
 #[idempotent(scope = "conversation", key = "tool_call_id|args", on_busy = "tell", classify = classify)]
@@ -34,14 +35,14 @@ fn settings() -> Config {
     config(|it| it.tally_every = Duration::from_millis(1))
 }
 
-/// A new watched ledger, in memory or in a file.
-fn watched(in_file: bool) -> (Setup, Watch) {
-    idem_tests::world::watched(&settings(), in_file)
+/// A new watched ledger there.
+async fn watched(place: Place) -> (Setup, Watch) {
+    idem_tests::world::watched(&settings(), place).await
 }
 
 /// One call while the n-th batch and, if it lasts, all after it fail; then the disk is well again.
-async fn call_while_failing(in_file: bool, failing: Failing) -> (bool, bool) {
-    let (setup, watch) = watched(in_file);
+async fn call_while_failing(place: Place, failing: Failing) -> (bool, bool) {
+    let (setup, watch) = watched(place).await;
     let call = setup.call_as("call_1", 1);
     watch.fail(failing);
     let first = told(&setup, &call, 1).await;
@@ -112,12 +113,12 @@ async fn call_while_failing(in_file: bool, failing: Failing) -> (bool, bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_l7_a_store_that_fails_at_any_batch_is_told_before_the_effect_or_recorded_after_it() {
-    for in_file in [false, true] {
+    for place in Place::EVERY.iter().copied() {
         for fault in [Fault::Full, Fault::AnswerLost] {
             for failing in [|at, fault| Failing::Only(at, fault), |at, fault| Failing::From(at, fault)] {
                 let (mut before, mut after) = (0, 0);
                 for at in 1.. {
-                    let (failed, after_effect) = call_while_failing(in_file, failing(at, fault)).await;
+                    let (failed, after_effect) = call_while_failing(place, failing(at, fault)).await;
                     if !failed {
                         break;
                     }
@@ -132,8 +133,8 @@ async fn r_l7_a_store_that_fails_at_any_batch_is_told_before_the_effect_or_recor
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_l7_one_command_that_fails_takes_none_with_it() {
-    for in_file in [false, true] {
-        let (setup, watch) = watched(in_file);
+    for place in Place::EVERY.iter().copied() {
+        let (setup, watch) = watched(place).await;
         watch.fail(Failing::Settling(Fault::Full));
         let first = told(&setup, &setup.call_as("call_1", 1), 1).await;
         assert!(matches!(&first, Outcome::Succeeded(it) if matches!(it.told.held, Held::NotYet(_))), "{first:?}");
@@ -155,8 +156,8 @@ async fn r_l7_what_is_owed_is_written_soon_and_not_with_the_next_renewal() {
     async fn pay_long(call: &ToolCall, a: u64, #[idem(state)] world: World) -> Result<usize, ToolError> {
         Ok(world.effect(format!("paid {a}")))
     }
-    for in_file in [false, true] {
-        let (setup, watch) = watched(in_file);
+    for place in Place::EVERY.iter().copied() {
+        let (setup, watch) = watched(place).await;
         let call = setup.call_as("call_1", 1);
         watch.fail(Failing::Only(2, Fault::Full));
         let first = pay_long_outcome(&call, 1, setup.world.clone()).await;
@@ -173,27 +174,29 @@ async fn r_l7_what_is_owed_is_written_soon_and_not_with_the_next_renewal() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_l7_what_was_owed_when_the_ledger_closes_is_written_as_it_closes() {
-    let (setup, watch) = watched(true);
-    let Setup { idem, world, file, .. } = setup;
-    let call = idem.call().tenant("acme").conversation("c-1").tool_call_id("call_1").turn(1);
-    watch.fail(Failing::Only(2, Fault::Full));
-    let told = pay_outcome(&call, 1, world.clone()).await;
-    assert!(told.value().is_some());
-    drop((call, idem, told));
-    let file = file.expect("a file");
-    assert_eq!(file.column::<String>("select state from idem_operations"), [State::Succeeded.name()]);
-    assert_eq!(world.effects(), ["paid 1"]);
+    for place in Place::lasting() {
+        let (setup, watch) = watched(place).await;
+        let Setup { idem, world, home, .. } = setup;
+        let call = idem.call().tenant("acme").conversation("c-1").tool_call_id("call_1").turn(1);
+        watch.fail(Failing::Only(2, Fault::Full));
+        let told = pay_outcome(&call, 1, world.clone()).await;
+        assert!(told.value().is_some());
+        drop((call, idem, told));
+        let home = home.expect("a home");
+        assert_eq!(home.column::<String>("select state from idem_operations"), [State::Succeeded.name()]);
+        assert_eq!(world.effects(), ["paid 1"], "{}", place.name());
+    }
 }
 
 #[tokio::test]
 async fn r_l7_a_ledger_whose_file_is_not_one_does_not_open() {
-    let file = LedgerFile::new();
+    let home = Home::file();
     std::fs::write(
-        file.path(),
+        home.path(),
         "this is a text, and quite a long one, so that nobody takes it for an empty file".repeat(20),
     )
     .expect("a file");
-    let refused = Idem::open(&file.address()).await.expect_err("no ledger");
+    let refused = Idem::open(home.address()).await.expect_err("no ledger");
     assert!(matches!(&refused, OpenError::Store(_)), "{refused:?}");
     let missing = Idem::open("sqlite:///no/such/folder/idem.db").await.expect_err("no folder");
     let OpenError::Store(error) = &missing else { panic!("{missing:?}") };
@@ -235,7 +238,7 @@ async fn r_x3_what_is_too_large_is_refused_before_anything_is_reserved() {
     }
     let long = "x".repeat(LIMIT + 1);
     let fits = "x".repeat(LIMIT);
-    for setup in both().await {
+    for setup in every_store().await {
         let in_cart = |cart: &str| setup.idem.call().tenant("acme").scope("cart", cart).tool_call_id("call_1").turn(1);
         let base = || in_cart("k-1");
         let calls = |id: &str| {
@@ -263,9 +266,9 @@ async fn r_x3_what_is_too_large_is_refused_before_anything_is_reserved() {
             assert!(told.to_string().len() < 300, "{told}");
         }
         assert_eq!((setup.operations().await, setup.world.effects().len()), (0, 0), "{}", setup.name());
-        if let Some(file) = &setup.file {
+        if let Some(home) = &setup.home {
             assert_eq!(
-                ["idem_scopes", "idem_tenants", "idem_tools", "idem_identities"].map(|it| file.count(it)),
+                ["idem_scopes", "idem_tenants", "idem_tools", "idem_identities"].map(|it| home.count(it)),
                 [0; 4]
             );
         }
@@ -287,8 +290,8 @@ async fn r_l4_a_record_is_durable_before_the_effect_and_its_result_before_the_an
         let reserved = watch.batches().iter().flatten().filter(|it| matches!(it, Command::Reserve(_))).count();
         Ok(reserved)
     }
-    for in_file in [false, true] {
-        let (setup, watch) = watched(in_file);
+    for place in Place::EVERY.iter().copied() {
+        let (setup, watch) = watched(place).await;
         let call = setup.call_as("call_1", 1);
         let told = look_outcome(&call, 1, watch.clone()).await;
         assert_eq!(told.value(), Some(&1), "the body found its reservation made");
@@ -326,7 +329,7 @@ async fn r_k9_no_argument_stands_in_the_ledger_a_key_or_an_error() {
             None => Idem::builder(),
             Some(key) => Idem::builder().identity_key(key.clone()),
         };
-        for setup in idem_tests::world::both_with(builder).await {
+        for setup in every_store_with(builder).await {
             let call = setup.call_as("call_1", 1);
             let told = async |cents, reason: &str| {
                 transfer_outcome(&call, secrets[0].into(), cents, reason.into(), setup.world.clone()).await
@@ -343,12 +346,12 @@ async fn r_k9_no_argument_stands_in_the_ledger_a_key_or_an_error() {
             );
             for secret in secrets {
                 assert!(!said.contains(secret), "{secret} in {said}");
-                if let Some(file) = &setup.file {
-                    assert!(!file.holds(secret), "{secret} in the file");
+                if let Some(home) = &setup.home {
+                    assert!(!home.holds(secret), "{secret} in the ledger");
                 }
             }
-            if let Some(file) = &setup.file {
-                assert!(file.holds("faults::transfer") && file.holds("c-1"), "the search can find what is there");
+            if let Some(home) = &setup.home {
+                assert!(home.holds("faults::transfer") && home.holds("c-1"), "the search can find what is there");
             }
             seen.push((key.is_some(), record.key(), shown.fingerprint, shown.parts));
         }
@@ -366,8 +369,8 @@ async fn r_k9_no_argument_stands_in_the_ledger_a_key_or_an_error() {
 // R-L7
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_l7_a_no_effect_failure_that_cannot_be_written_is_not_retried_until_it_is() {
-    for in_file in [false, true] {
-        let (setup, watch) = watched(in_file);
+    for place in Place::EVERY.iter().copied() {
+        let (setup, watch) = watched(place).await;
         let call = setup.call_as("call_1", 1);
         watch.fail(Failing::Settling(Fault::Full));
         refusal(told(&setup, &call, 2).await);

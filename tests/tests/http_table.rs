@@ -9,7 +9,7 @@ use idem_runtime::{
     http::{self, Statuses, Transport, Transports},
     idempotent,
 };
-use idem_tests::world::{Setup, both};
+use idem_tests::world::{Setup, every_store};
 
 use self::http_table::{
     connector::Connector,
@@ -95,7 +95,7 @@ const FINAL: &str = "failed_final";
 
 #[tokio::test]
 async fn r055_answers_are_taken_for_what_they_prove() {
-    for setup in both().await {
+    for setup in every_store().await {
         for (status, class, told, requests) in [
             (500, ErrorClass::Unknown, UNKNOWN, 1),
             (502, ErrorClass::Unknown, UNKNOWN, 1),
@@ -128,7 +128,7 @@ async fn r055_answers_are_taken_for_what_they_prove() {
 
 #[tokio::test]
 async fn r055_a_request_that_was_never_sent_may_be_sent() {
-    for setup in both().await {
+    for setup in every_store().await {
         // Refused: nobody listens.
         let (down, socket) = Provider::down();
         let bank = Bank::new(down.url(), |client| client);
@@ -166,7 +166,7 @@ async fn r055_a_request_that_was_never_sent_may_be_sent() {
 
 #[tokio::test]
 async fn r055_what_may_have_arrived_is_not_sent_again() {
-    for setup in both().await {
+    for setup in every_store().await {
         for (way, transport) in [
             (Way::Reset, Transport::Other),
             (Way::Close, Transport::Closed),
@@ -208,7 +208,7 @@ async fn r055_what_may_have_arrived_is_not_sent_again() {
 
 #[tokio::test]
 async fn r055_a_tool_may_know_better_of_its_provider() {
-    for setup in both().await {
+    for setup in every_store().await {
         let provider = Provider::start(Way::Answer(503)).await;
         let bank = Bank::new(provider.url(), |client| client);
         let call = setup.call_as("503", 1);
@@ -222,7 +222,7 @@ async fn r055_a_tool_may_know_better_of_its_provider() {
 
 #[tokio::test]
 async fn r112_a_connection_that_closed_before_the_answer_proves_nothing() {
-    for setup in both().await {
+    for setup in every_store().await {
         // On a fresh connection, and on one that answered before, which clients like to send again on.
         for (way, fresh) in [(Way::Close, true), (Way::AnswerThenClose, false)] {
             let provider = Provider::start(way).await;
@@ -250,7 +250,7 @@ async fn r112_a_connection_that_closed_before_the_answer_proves_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r112_a_connection_closed_before_reading_is_definite_only_if_not_a_byte_went_and_the_tool_says_so() {
-    for setup in both().await {
+    for setup in every_store().await {
         // Whether the client writes before it sees the end is chance. Where it gave the request back untouched, a tool may
         // call that definite, and it is: not a byte came. Otherwise it cannot tell, and nor can the tool.
         for (round, way) in [Way::CloseUnread, Way::DropUnread].into_iter().cycle().take(100).enumerate() {

@@ -13,7 +13,7 @@ use std::{
 use idem_runtime::{AttemptRecord, Idem, IdentityKey, Refusal, RefusalKind, ToolCall, idempotent, outcome, prepare};
 use idem_tests::{
     tools::ToolError,
-    world::{Setup, World, both, memory},
+    world::{Setup, World, every_store, memory},
 };
 use serde::{Serialize, ser::Error as _};
 use serde_json::{Value, json};
@@ -219,7 +219,7 @@ async fn r004_numbers_that_a_gateway_rewrote_are_the_same_numbers() {
         Line { qty: field("qty"), p: field("p") }
     };
     let (was, rewritten) = (r#"{"qty":1.0,"p":1e2}"#, r#"{"qty":1,"p":100}"#);
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, world) = (setup.call_as("call_1", 1), &setup.world);
         assert!(!order_outcome(&call, typed(was), world.clone()).await.is_replay());
         let told = order_outcome(&call, typed(rewritten), world.clone()).await;
@@ -341,7 +341,7 @@ async fn r005_numbers_and_names_are_written_as_rfc_8785_says() {
 // R-K6
 #[tokio::test]
 async fn r007_not_a_number_is_refused_and_is_not_nothing() {
-    for setup in both().await {
+    for setup in every_store().await {
         let told = |amount| measure_outcome_of(&setup, amount);
         for amount in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let refusal = told(Some(amount)).await.expect_err("no number");
@@ -366,7 +366,7 @@ async fn measure_outcome_of(setup: &Setup, amount: Option<f64>) -> Result<usize,
 async fn r008_two_spellings_of_one_visible_name_are_two_by_default() {
     let (nfc, nfd) = ("Jos\u{e9}", "Jose\u{301}");
     assert_ne!(nfc, nfd);
-    for setup in both().await {
+    for setup in every_store().await {
         assert_ne!(key_of(&setup, json!({ "to": nfc })).await, key_of(&setup, json!({ "to": nfd })).await);
         for to in [nfc, nfd, nfc, nfd] {
             pay(&setup.call(), json!({ "to": to }), setup.world.clone()).await.expect("paid");
@@ -510,7 +510,7 @@ impl Credits {
 
 #[tokio::test]
 async fn r012_functions_and_methods_of_one_name_are_two_tools() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, world) = (setup.call(), &setup.world);
         let (refunds, credits) = (Refunds(world.clone()), Credits(world.clone()));
         for _ in 0..2 {
@@ -520,9 +520,9 @@ async fn r012_functions_and_methods_of_one_name_are_two_tools() {
             credits.send(&call, 1).await.expect("sent");
         }
         assert_eq!(world.effects(), ["bill 1", "mail 1", "refund 1", "credit 1"], "{}", setup.name());
-        if let Some(file) = &setup.file {
+        if let Some(home) = &setup.home {
             let mut tools: Vec<String> =
-                file.column("select t.name from idem_operations o join idem_tools t on t.tool = o.tool");
+                home.column("select t.name from idem_operations o join idem_tools t on t.tool = o.tool");
             tools.sort();
             let expected = ["Credits::send", "Refunds::send", "billing::send", "mail::send"];
             assert_eq!(tools, expected.map(|name| format!("identity::{name}")));
@@ -553,7 +553,7 @@ impl RefundTool {
 // R-S2
 #[tokio::test]
 async fn r015_two_instances_that_scope_or_key_names_share_nothing() {
-    for setup in both().await {
+    for setup in every_store().await {
         let tool = |merchant| RefundTool { merchant, world: setup.world.clone() };
         let (a, b) = (tool("A"), tool("B"));
         for _ in 0..2 {
@@ -600,7 +600,7 @@ async fn r093_what_serde_can_write_has_a_key_and_the_rest_is_refused_by_its_path
         sum: u128::MAX - last,
         by_number: BTreeMap::from([(-3, true), (20, false)]),
     };
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, world) = (setup.call(), &setup.world);
         let stubborn = Holds { lines: vec![Stubborn] };
         let refusal = outcome(book(&call, stubborn, world)).await.into_result().expect_err("not serialisable");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use idem_runtime::{Outcome, Refusal, RefusalKind, Tenant, ToolCall, idempotent};
 use idem_tests::{
     tools::ToolError,
-    world::{Setup, TENANT, World, both},
+    world::{Setup, TENANT, World, every_store, lasting},
 };
 
 #[idempotent(scope = "conversation", key = "tool_call_id|args")]
@@ -31,7 +31,7 @@ fn refusal<T: std::fmt::Debug>(outcome: Outcome<T>) -> Refusal {
 // R-K4 (the part of the case without events: a key over the arguments)
 #[tokio::test]
 async fn r016_new_ids_for_equal_arguments_are_one_effect_and_two_replays() {
-    for setup in both().await {
+    for setup in every_store().await {
         let mut told = Vec::new();
         for (turn, id) in [(1, "call_1"), (1, "call_3"), (1, "call_5")] {
             told.push(send(&setup, &setup.call_as(id, turn), "a@example.org").await);
@@ -45,7 +45,7 @@ async fn r016_new_ids_for_equal_arguments_are_one_effect_and_two_replays() {
 
 #[tokio::test]
 async fn r018_an_id_that_is_the_tool_s_name_counts_as_absent() {
-    for setup in both().await {
+    for setup in every_store().await {
         for (turn, to) in [(1, "a"), (1, "b"), (2, "c")] {
             let told = send(&setup, &setup.call_as("send_email", turn), to).await;
             assert!(matches!(&told, Outcome::Succeeded(it) if it.told.replay.is_none()), "{}: {told:?}", setup.name());
@@ -60,7 +60,7 @@ async fn r018_an_id_that_is_the_tool_s_name_counts_as_absent() {
 
 #[tokio::test]
 async fn r022_an_id_that_each_round_gives_again_suppresses_nothing() {
-    for setup in both().await {
+    for setup in every_store().await {
         for (turn, to) in [(1, "r1"), (2, "r2"), (3, "r3")] {
             let told = send(&setup, &setup.call_as("run_0", turn), to).await;
             let Outcome::Succeeded(success) = told else { panic!("suppressed: {told:?}") };
@@ -74,7 +74,7 @@ async fn r022_an_id_that_each_round_gives_again_suppresses_nothing() {
 // R-K4 R-S5
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r023_nine_calls_with_nine_ids_in_one_message_are_one_effect() {
-    for setup in both().await {
+    for setup in every_store().await {
         let calls: Vec<_> = (0..9)
             .map(|at| {
                 let (call, world) = (setup.call_as(&format!("call_{at}"), 1), setup.world.clone());
@@ -94,7 +94,7 @@ async fn r023_nine_calls_with_nine_ids_in_one_message_are_one_effect() {
 // R-D0
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r024_one_id_for_two_calls_of_a_batch_is_a_conflict_for_the_second() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let batch = ["a", "b"].map(|to| {
             let (call, world) = (call.clone(), setup.world.clone());
@@ -139,7 +139,7 @@ mod later {
 // R-S2 R-S5
 #[tokio::test]
 async fn r025_an_id_of_another_conversation_is_another_id() {
-    for setup in both().await {
+    for setup in every_store().await {
         let in_conversation =
             |id: &str| setup.idem.call().tenant(TENANT).conversation(id).tool_call_id("call_0").turn(0);
         let (x, y) = (in_conversation("X"), in_conversation("Y"));
@@ -154,19 +154,20 @@ async fn r025_an_id_of_another_conversation_is_another_id() {
         assert!(send(&setup, &y, "a").await.is_replay());
     }
     // The same call under the tool's next contract is the same operation: its answer is served as ever (D4).
-    let [_, setup] = both().await;
-    let call = setup.call_as("call_0", 0);
-    later::first(&call, "a".into(), setup.world.clone()).await.expect("sent");
-    let file = setup.file.as_ref().expect("a file");
-    let idem = idem_runtime::Idem::open(&file.address()).await.expect("the same ledger, another process");
-    let call = idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_0").turn(0);
-    assert!(later::second_outcome(&call, "a".into(), setup.world.clone()).await.is_replay());
-    assert_eq!(setup.world.count("a"), 1);
+    for setup in lasting().await {
+        let call = setup.call_as("call_0", 0);
+        later::first(&call, "a".into(), setup.world.clone()).await.expect("sent");
+        let home = setup.home.as_ref().expect("a home");
+        let idem = idem_runtime::Idem::open(home.address()).await.expect("the same ledger, another process");
+        let call = idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_0").turn(0);
+        assert!(later::second_outcome(&call, "a".into(), setup.world.clone()).await.is_replay());
+        assert_eq!(setup.world.count("a"), 1, "{}", setup.name());
+    }
 }
 
 #[tokio::test]
 async fn r_d0_a_bare_id_used_again_is_suspect_and_the_turn_is_asked_for() {
-    for setup in both().await {
+    for setup in every_store().await {
         let bare = setup.call().tool_call_id("call_1");
         send(&setup, &bare, "a").await.into_result().expect("sent");
         let drift = refusal(send(&setup, &bare, "b").await);
@@ -181,7 +182,7 @@ async fn r_d0_a_bare_id_used_again_is_suspect_and_the_turn_is_asked_for() {
 
 #[tokio::test]
 async fn r_k4_either_source_finds_the_operation_and_two_that_disagree_are_a_conflict() {
-    for setup in both().await {
+    for setup in every_store().await {
         let first = send(&setup, &setup.call_as("call_1", 1), "a").await;
         let second = send(&setup, &setup.call_as("call_2", 1), "b").await;
         let by_args = send(&setup, &setup.call_as("call_3", 2), "a").await;
@@ -217,7 +218,7 @@ async fn both_together(
 
 #[tokio::test]
 async fn r_k4_two_sources_together_identify_only_together() {
-    for setup in both().await {
+    for setup in every_store().await {
         let told = async |id: &str, to: &str, text: &str| {
             both_together_outcome(&setup.call_as(id, 1), to.into(), text.into(), setup.world.clone()).await
         };
@@ -247,7 +248,7 @@ async fn within(call: &ToolCall, to: String, #[idem(state)] world: World) -> Res
 // R-K13 (the window; resources come later)
 #[tokio::test]
 async fn r_k4_equal_arguments_under_a_new_id_mean_the_same_only_within_the_window() {
-    for setup in both().await {
+    for setup in every_store().await {
         let told = async |id: &str| within_outcome(&setup.call_as(id, 1), "a".into(), setup.world.clone()).await;
         assert!(!told("call_1").await.is_replay());
         setup.clock.advance(Duration::from_mins(10) - Duration::from_nanos(1));
@@ -263,7 +264,7 @@ async fn r_k4_equal_arguments_under_a_new_id_mean_the_same_only_within_the_windo
 // R-L6
 #[tokio::test]
 async fn r_k4_the_same_id_stays_the_same_call_after_a_newer_occurrence() {
-    for setup in both().await {
+    for setup in every_store().await {
         let told = async |id: &str| within_outcome(&setup.call_as(id, 1), "a".into(), setup.world.clone()).await;
         let first = told("call_1").await;
         setup.clock.advance(Duration::from_mins(10));
@@ -279,7 +280,7 @@ async fn r_k4_the_same_id_stays_the_same_call_after_a_newer_occurrence() {
 
 #[tokio::test]
 async fn r_d0_an_id_that_its_arguments_answered_is_taken() {
-    for setup in both().await {
+    for setup in every_store().await {
         let first = send(&setup, &setup.call_as("call_1", 1), "a").await;
         assert!(send(&setup, &setup.call_as("call_3", 2), "a").await.is_replay());
         let drift = refusal(send(&setup, &setup.call_as("call_3", 2), "c").await);
@@ -291,7 +292,7 @@ async fn r_d0_an_id_that_its_arguments_answered_is_taken() {
 
 #[tokio::test]
 async fn r_k4_an_id_that_is_blank_counts_as_absent() {
-    for setup in both().await {
+    for setup in every_store().await {
         for blank in ["", "  "] {
             let told = by_id_outcome(&setup.call_as(blank, 1), "a".into(), setup.world.clone()).await;
             assert_eq!(refusal(told).kind(), &RefusalKind::Invalid, "{blank:?}");

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use idem_runtime::{AttemptRecord, Idem, IdentityKey, Outcome, Refusal, RefusalKind, ToolCall, idempotent, prepare};
 use idem_tests::{
     tools::{ToolError, classify},
-    world::{Setup, TENANT, World, both, memory, sqlite},
+    world::{Setup, TENANT, World, every_store, lasting, memory},
 };
 use serde::Serialize;
 
@@ -50,7 +50,7 @@ async fn by_both(call: &ToolCall, a: String, b: u8, #[idem(state)] world: World)
 
 #[tokio::test]
 async fn r_k3_every_source_identifies_by_what_it_names_and_by_nothing_else() {
-    for setup in both().await {
+    for setup in every_store().await {
         let base = || setup.call_as("call_1", 1).operation_id("approved-1");
         let calls = [
             ("the same", base(), "x", 1),
@@ -94,7 +94,7 @@ async fn r_k3_every_source_identifies_by_what_it_names_and_by_nothing_else() {
 
 #[tokio::test]
 async fn r_k3_a_source_that_is_absent_is_asked_for() {
-    for setup in both().await {
+    for setup in every_store().await {
         let told = refusal(by_issue_outcome(&setup.call_as("call_1", 1), "x".into(), 1, setup.world.clone()).await);
         assert!(told.to_string().contains("an operation id"), "{told}");
         let told = refusal(by_both_outcome(&setup.call_as("call_1", 1), "x".into(), 1, setup.world.clone()).await);
@@ -112,7 +112,7 @@ async fn r_k3_a_source_that_is_absent_is_asked_for() {
 #[tokio::test]
 async fn r_k2_a_key_is_the_same_in_every_ledger_at_every_time() {
     let mut keys = HashSet::new();
-    for setup in both().await.into_iter().chain(both().await) {
+    for setup in every_store().await.into_iter().chain(every_store().await) {
         setup.clock.advance(std::time::Duration::from_hours(keys.len() as u64 + 1));
         let call = setup.call_as("call_1", 1);
         let first = record(by_all(&call, "x".into(), 1, setup.world.clone())).await;
@@ -144,7 +144,7 @@ async fn credit(call: &ToolCall, invoice: Invoice, #[idem(state)] world: World) 
 #[tokio::test]
 async fn r_k5a_an_empty_or_missing_part_refuses_the_call_before_anything() {
     let invoice = |id: &str, approval: Option<&str>| Invoice { id: id.into(), approval: approval.map(Into::into) };
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let (ok, none) = (Some("ok"), None);
         for (id, approval, part) in [
@@ -170,7 +170,7 @@ async fn r_k5a_an_empty_or_missing_part_refuses_the_call_before_anything() {
 
 #[tokio::test]
 async fn r_k5a_white_space_of_any_kind_is_blank() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         for blank in ["\t", "\n", "\r\n", " \t ", "\u{a0}", "\u{3000}"] {
             let invoice = Invoice { id: blank.into(), approval: Some("ok".into()) };
@@ -219,19 +219,20 @@ async fn r_k8_none_and_absence_are_one_intent_and_a_new_optional_parameter_chang
     assert_eq!((was.key(), was.operation()), (is(None).await.key(), is(None).await.operation()));
     assert_ne!(was.key(), is(Some(1)).await.key());
     // Over a real ledger: what the old program recorded, the new one replays.
-    let setup = sqlite(Idem::builder()).await;
-    grown::was(&setup.call(), "x".into(), setup.world.clone()).await.expect("run");
-    let later = Idem::open(&setup.file.as_ref().expect("a file").address()).await.expect("the same ledger");
-    let call = later.call().tenant(TENANT).conversation("c-1");
-    assert!(grown::is_outcome(&call, "x".into(), None, None, setup.world.clone()).await.is_replay());
-    assert!(!grown::is_outcome(&call, "x".into(), None, Some(1), setup.world.clone()).await.is_replay());
-    assert_eq!(setup.world.effects(), ["x", "x"]);
-    let _ = grown::Was { id: String::new() };
+    for setup in lasting().await {
+        grown::was(&setup.call(), "x".into(), setup.world.clone()).await.expect("run");
+        let later = Idem::open(setup.home.as_ref().expect("a home").address()).await.expect("the same ledger");
+        let call = later.call().tenant(TENANT).conversation("c-1");
+        assert!(grown::is_outcome(&call, "x".into(), None, None, setup.world.clone()).await.is_replay());
+        assert!(!grown::is_outcome(&call, "x".into(), None, Some(1), setup.world.clone()).await.is_replay());
+        assert_eq!(setup.world.effects(), ["x", "x"]);
+        let _ = grown::Was { id: String::new() };
+    }
 }
 
 #[tokio::test]
 async fn r_k10_an_occurrence_or_an_issued_id_is_a_deliberate_second_effect() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let told = async |call: &ToolCall| by_all_outcome(call, "x".into(), 1, setup.world.clone()).await;
         let first = told(&call).await;
@@ -269,7 +270,7 @@ async fn charge(call: &ToolCall, a: u8, #[idem(state)] world: World) -> Result<V
 #[tokio::test]
 async fn r_k12_a_provider_s_key_is_stable_over_attempts_and_distinct_per_effect() {
     let mut over_ledgers = HashSet::new();
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         for _ in 0..2 {
             refusal(charge_outcome(&call, 1, setup.world.clone()).await);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use idem_runtime::{ErrorClass, Idem, Outcome, Refusal, ToolCall, idempotent, testing::WireKeys};
-use idem_tests::world::{Setup, both_with, memory};
+use idem_tests::world::{Setup, every_store_with, memory};
 
 /// How often the SDK sends again by itself.
 const SDK_RETRIES: usize = 2;
@@ -148,8 +148,8 @@ async fn pay_and_tell(call: &ToolCall, #[idem(state)] provider: Provider, order:
     Ok(paid)
 }
 
-async fn setups() -> [Setup; 2] {
-    both_with(|| Idem::builder().jitter_seed(7)).await
+async fn setups() -> Vec<Setup> {
+    every_store_with(|| Idem::builder().jitter_seed(7)).await
 }
 
 async fn told(setup: &Setup, provider: &Provider, order: &str) -> Outcome<usize> {

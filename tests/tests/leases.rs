@@ -7,14 +7,15 @@ use std::{
 };
 
 use idem_runtime::{
-    Clock, Held, Idem, Outcome, Refusal, RefusalKind, SqliteStore, Timestamp, ToolCall, idempotent,
+    Clock, Held, Idem, Outcome, Refusal, RefusalKind, Timestamp, ToolCall, idempotent,
     ledger::{Command, Ending, Reply, Settled, State, Store},
 };
 use idem_tests::{
+    home::Place,
     store::{Failing, Fault, Watch, Watched},
     timing::{Gate, until},
     tools::{ToolError, classify},
-    world::{LedgerFile, TENANT, World, both, both_with, config, sqlite, watched},
+    world::{TENANT, World, config, every_store, every_store_with, lasting, watched},
 };
 use tokio::{sync::Barrier, task::JoinHandle};
 
@@ -87,7 +88,7 @@ impl fmt::Debug for SetClock {
     }
 }
 
-// R-C2 R-C4 (SQLite: the machine has one clock, so a clock that is set is one that steps. PostgreSQL comes later.)
+// R-C2 R-C4 (One machine has one clock: a clock that is set is one that steps.)
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r038_a_clock_that_steps_makes_no_lease_longer_and_nothing_run_twice() {
     const LEASE: Duration = Duration::from_mins(1);
@@ -96,39 +97,44 @@ async fn r038_a_clock_that_steps_makes_no_lease_longer_and_nothing_run_twice() {
         (noon.after(Duration::from_secs(90)), "outcome_unknown"),
         (noon.before(Duration::from_secs(90)), "in_progress"),
     ] {
-        let file = LedgerFile::new();
-        let (a_clock, b_clock) = (SetClock::at(noon), SetClock::at(b_says));
-        let open = async |clock: &SetClock| {
-            Idem::builder().clock(clock.clone()).open(&file.address()).await.expect("a ledger")
-        };
-        let (a, b) = (open(&a_clock).await, open(&b_clock).await);
-        let of = |idem: &Idem| idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
-        let (gate, world) = (Gate::new(), World::default());
-        let holder = spawn(&of(&a), &gate, &world, Ok);
-        gate.arrived().await;
-        let lease_until = || file.column::<Option<i64>>("select lease_until from idem_operations")[0];
-        assert_eq!(lease_until(), Some(noon.after(LEASE).as_nanos()));
-        // B judges by a clock that is wrong by 90 s: it takes nothing over, it runs nothing.
-        let told = refusal(pay_outcome(&of(&b), 1, gate.clone(), world.clone(), Ok).await);
-        assert_eq!(
-            told.kind().name(),
-            if state_after == "in_progress" { "in_progress" } else { "unknown_requires_reconciliation" }
-        );
-        assert_eq!(file.column::<String>("select state from idem_operations"), [state_after]);
-        assert!(lease_until().is_none_or(|until| until <= noon.after(LEASE).as_nanos()), "no longer than configured");
-        // A's clock steps back an hour; another call wakes its ledger.
-        a_clock.set(noon.before(Duration::from_hours(1)));
-        let (other, through) = (of(&a).turn(2).occurrence("other"), Gate::opened());
-        assert!(pay_outcome(&other, 2, through, World::default(), Ok).await.value().is_some());
-        let until: Vec<i64> = file.column("select lease_until from idem_operations where lease_until is not null");
-        assert!(until.iter().all(|until| *until <= noon.after(LEASE).as_nanos()), "{until:?}");
-        // The holder's result counts, late or not, for both.
-        gate.open();
-        assert_eq!(holder.await.expect("no panic").value(), Some(&1));
-        for idem in [&a, &b] {
-            assert!(pay_outcome(&of(idem), 1, gate.clone(), world.clone(), Ok).await.is_replay());
+        for place in Place::lasting() {
+            let home = place.home().expect("a home");
+            let (a_clock, b_clock) = (SetClock::at(noon), SetClock::at(b_says));
+            let open = async |clock: &SetClock| {
+                Idem::builder().clock(clock.clone()).open(home.address()).await.expect("a ledger")
+            };
+            let (a, b) = (open(&a_clock).await, open(&b_clock).await);
+            let of = |idem: &Idem| idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
+            let (gate, world) = (Gate::new(), World::default());
+            let holder = spawn(&of(&a), &gate, &world, Ok);
+            gate.arrived().await;
+            let lease_until = || home.column::<Option<i64>>("select lease_until from idem_operations")[0];
+            assert_eq!(lease_until(), Some(noon.after(LEASE).as_nanos()));
+            // B judges by a clock that is wrong by 90 s: it takes nothing over, it runs nothing.
+            let told = refusal(pay_outcome(&of(&b), 1, gate.clone(), world.clone(), Ok).await);
+            assert_eq!(
+                told.kind().name(),
+                if state_after == "in_progress" { "in_progress" } else { "unknown_requires_reconciliation" }
+            );
+            assert_eq!(home.column::<String>("select state from idem_operations"), [state_after]);
+            assert!(
+                lease_until().is_none_or(|until| until <= noon.after(LEASE).as_nanos()),
+                "no longer than configured"
+            );
+            // A's clock steps back an hour; another call wakes its ledger.
+            a_clock.set(noon.before(Duration::from_hours(1)));
+            let (other, through) = (of(&a).turn(2).occurrence("other"), Gate::opened());
+            assert!(pay_outcome(&other, 2, through, World::default(), Ok).await.value().is_some());
+            let until: Vec<i64> = home.column("select lease_until from idem_operations where lease_until is not null");
+            assert!(until.iter().all(|until| *until <= noon.after(LEASE).as_nanos()), "{until:?}");
+            // The holder's result counts, late or not, for both.
+            gate.open();
+            assert_eq!(holder.await.expect("no panic").value(), Some(&1));
+            for idem in [&a, &b] {
+                assert!(pay_outcome(&of(idem), 1, gate.clone(), world.clone(), Ok).await.is_replay());
+            }
+            assert_eq!(world.effects(), ["paid 1"], "{}", place.name());
         }
-        assert_eq!(world.effects(), ["paid 1"]);
     }
 }
 
@@ -136,7 +142,8 @@ async fn r038_a_clock_that_steps_makes_no_lease_longer_and_nothing_run_twice() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r042_a_renewal_in_flight_loses_nothing_and_goes_on_until_the_result_is_durable() {
     let soon = config(|it| it.tally_every = Duration::from_millis(1));
-    for (setup, watch) in [false, true].map(|in_file| watched(&soon, in_file)) {
+    for place in Place::EVERY {
+        let (setup, watch) = watched(&soon, *place).await;
         let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
         let holder = spawn(&call, &gate, &setup.world, Ok);
         gate.arrived().await;
@@ -178,21 +185,22 @@ async fn r042_a_renewal_in_flight_loses_nothing_and_goes_on_until_the_result_is_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r042_a_renewal_that_finds_its_attempt_settled_says_so_and_changes_nothing() {
-    let setup = sqlite(Idem::builder()).await;
-    let gate = Gate::opened();
-    let told = pay_outcome(&setup.call_as("call_1", 1), 1, gate, setup.world.clone(), Ok).await;
-    let record = setup.record(told.operation().expect("an operation")).await;
-    let mut store = SqliteStore::open(setup.file.as_ref().expect("a file").path()).expect("a store");
-    let hold = idem_runtime::ledger::Hold { row: record.row, fence: record.fence, lease: Duration::from_mins(1) };
-    let replies = store.apply(&[Command::Renew(vec![hold])], record.reserved_at).await.expect("applied");
-    assert!(matches!(&replies[..], [Reply::Renewed { lost }] if lost == &[record.row]), "{replies:?}");
-    assert_eq!(setup.record(record.operation).await, record);
+    for setup in lasting().await {
+        let gate = Gate::opened();
+        let told = pay_outcome(&setup.call_as("call_1", 1), 1, gate, setup.world.clone(), Ok).await;
+        let record = setup.record(told.operation().expect("an operation")).await;
+        let mut store = setup.home.as_ref().expect("a home").store().await;
+        let hold = idem_runtime::ledger::Hold { row: record.row, fence: record.fence, lease: Duration::from_mins(1) };
+        let replies = store.apply(&[Command::Renew(vec![hold])], record.reserved_at).await.expect("applied");
+        assert!(matches!(&replies[..], [Reply::Renewed { lost }] if lost == &[record.row]), "{replies:?}");
+        assert_eq!(setup.record(record.operation).await, record);
+    }
 }
 
 // R-X3 R-C4
 #[tokio::test]
 async fn r047_a_call_without_time_is_refused_and_a_lease_is_never_without_end() {
-    for setup in both().await {
+    for setup in every_store().await {
         let now = Timestamp::from_nanos(1_893_456_000_000_000_000);
         let call = setup.call_as("call_1", 1);
         let gone = [
@@ -212,11 +220,10 @@ async fn r047_a_call_without_time_is_refused_and_a_lease_is_never_without_end() 
         let gate = Gate::new();
         let holder = spawn(&running, &gate, &setup.world, Ok);
         gate.arrived().await;
-        if let Some(file) = &setup.file {
-            let unbounded =
-                file.connect().execute("update idem_operations set lease_until = null where state = 'in_progress'", []);
-            let refused = unbounded.expect_err("the schema forbids it").to_string();
-            assert!(refused.contains("CHECK constraint failed"), "{refused}");
+        if let Some(home) = &setup.home {
+            let unbounded = home.change("update idem_operations set lease_until = null where state = 'in_progress'");
+            let refused = unbounded.expect_err("the schema forbids it");
+            assert!(refused.to_lowercase().contains("check constraint"), "{refused}");
         }
         gate.open();
         assert!(holder.await.expect("no panic").value().is_some());
@@ -225,7 +232,7 @@ async fn r047_a_call_without_time_is_refused_and_a_lease_is_never_without_end() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r_c1_one_of_many_callers_enters_and_all_end_with_one_result() {
-    for setup in both().await {
+    for setup in every_store().await {
         for round in 0..25_u64 {
             let barrier = Arc::new(Barrier::new(32));
             let gate = Gate::opened();
@@ -255,7 +262,7 @@ async fn r_c1_one_of_many_callers_enters_and_all_end_with_one_result() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_c1_a_duplicate_waits_as_long_as_it_may_or_is_told_at_once() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
         let holder = tokio::spawn({
             let (call, gate, world) = (call.clone(), gate.clone(), setup.world.clone());
@@ -289,31 +296,32 @@ async fn r_c1_a_duplicate_waits_as_long_as_it_may_or_is_told_at_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_c1_a_duplicate_in_another_process_waits_by_reading() {
-    let setup = sqlite(Idem::builder()).await;
-    let address = setup.file.as_ref().expect("a file").address();
-    // Another runtime on the same file shares no memory with this one: what wakes it is the file.
-    let other = Idem::builder().clock(setup.clock.clone()).open(&address).await.expect("the same ledger");
-    let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
-    let of_other = other.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
-    let run = |call: ToolCall| {
-        let (gate, world) = (gate.clone(), setup.world.clone());
-        tokio::spawn(async move { pay_and_wait_outcome(&call, 1, gate, world).await })
-    };
-    let holder = run(call);
-    gate.arrived().await;
-    let waiting = run(of_other.clone());
-    let hasty = of_other.deadline(Duration::from_millis(50));
-    let told = refusal(pay_and_wait_outcome(&hasty, 1, gate.clone(), setup.world.clone()).await);
-    assert!(matches!(told.kind(), RefusalKind::InProgress { .. }), "{told:?}");
-    gate.open();
-    assert!(!holder.await.expect("no panic").is_replay());
-    assert!(waiting.await.expect("no panic").is_replay());
-    assert_eq!(setup.world.effects(), ["paid 1"]);
+    for setup in lasting().await {
+        let address = setup.home.as_ref().expect("a home").address();
+        // Another runtime on the same ledger shares no memory with this one: what wakes it is the ledger.
+        let other = Idem::builder().clock(setup.clock.clone()).open(&address).await.expect("the same ledger");
+        let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
+        let of_other = other.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
+        let run = |call: ToolCall| {
+            let (gate, world) = (gate.clone(), setup.world.clone());
+            tokio::spawn(async move { pay_and_wait_outcome(&call, 1, gate, world).await })
+        };
+        let holder = run(call);
+        gate.arrived().await;
+        let waiting = run(of_other.clone());
+        let hasty = of_other.deadline(Duration::from_millis(50));
+        let told = refusal(pay_and_wait_outcome(&hasty, 1, gate.clone(), setup.world.clone()).await);
+        assert!(matches!(told.kind(), RefusalKind::InProgress { .. }), "{told:?}");
+        gate.open();
+        assert!(!holder.await.expect("no panic").is_replay());
+        assert!(waiting.await.expect("no panic").is_replay());
+        assert_eq!(setup.world.effects(), ["paid 1"]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_c1_renewals_tell_a_healthy_owner_from_a_dead_one() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
         let record =
             idem_runtime::prepare(pay(&call, 1, gate.clone(), setup.world.clone(), Ok)).await.expect("a record");
@@ -347,7 +355,7 @@ async fn r_c3_a_late_result_settles_an_unknown_outcome_and_late_doubt_does_not()
     ];
     let short = config(|it| it.run_max = Duration::from_secs(1));
     for (end, state, told_next) in ends {
-        for setup in both_with(|| Idem::builder().config(short.clone())).await {
+        for setup in every_store_with(|| Idem::builder().config(short.clone())).await {
             let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
             let holder = spawn(&call, &gate, &setup.world, end);
             gate.arrived().await;
@@ -376,36 +384,39 @@ async fn r_c3_a_late_result_settles_an_unknown_outcome_and_late_doubt_does_not()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_c3_an_older_attempt_that_speaks_again_overwrites_nothing() {
-    let setup = sqlite(Idem::builder()).await;
-    let file = setup.file.as_ref().expect("a file");
-    let watch = Watch::default();
-    let store = Watched::new(SqliteStore::open(file.path()).expect("a store"), &watch);
-    let idem = Idem::builder().clock(setup.clock.clone()).with_store(store).expect("a ledger");
-    let call = idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
-    let first = pay_outcome(&call, 1, Gate::opened(), setup.world.clone(), |_| Err(ToolError::Busy)).await;
-    assert_eq!(refusal(first).kind(), &RefusalKind::FailedRetryable);
-    let done = pay_outcome(&call, 1, Gate::opened(), setup.world.clone(), Ok).await;
-    let operation = done.operation().expect("an operation");
-    let record = setup.record(operation).await;
-    assert_eq!((record.state, record.attempt), (State::Succeeded, 2));
-    // The first attempt's settlement, delivered again, and in every other wording.
-    let settles = watch.batches().into_iter().flatten().filter_map(|command| match command {
-        Command::Settle(settle) => Some(settle),
-        _ => None,
-    });
-    let old = settles.min_by_key(|settle| settle.fence).expect("the first attempt's end");
-    assert!(old.fence < record.fence);
-    let mut late = SqliteStore::open(file.path()).expect("another process");
-    for ending in [Ending::Retryable, Ending::Final, Ending::Unknown, Ending::NotStarted, Ending::Ok] {
-        let settle = idem_runtime::ledger::Settle { ending, ..old.clone() };
-        let replies = late.apply(&[Command::Settle(settle)], record.reserved_at).await.expect("applied");
-        let [Reply::Settled(Settled::Late { record: after })] = &replies[..] else { panic!("{ending:?}: {replies:?}") };
-        assert_eq!(after.state, State::Succeeded, "{ending:?}");
-        let after = setup.record(operation).await;
-        assert_eq!(
-            (after.state, &after.stored, after.fence),
-            (State::Succeeded, &record.stored, record.fence),
-            "{ending:?}"
-        );
+    for setup in lasting().await {
+        let home = setup.home.as_ref().expect("a home");
+        let watch = Watch::default();
+        let store = Watched::new(home.store().await, &watch);
+        let idem = Idem::builder().clock(setup.clock.clone()).with_store(store).expect("a ledger");
+        let call = idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
+        let first = pay_outcome(&call, 1, Gate::opened(), setup.world.clone(), |_| Err(ToolError::Busy)).await;
+        assert_eq!(refusal(first).kind(), &RefusalKind::FailedRetryable);
+        let done = pay_outcome(&call, 1, Gate::opened(), setup.world.clone(), Ok).await;
+        let operation = done.operation().expect("an operation");
+        let record = setup.record(operation).await;
+        assert_eq!((record.state, record.attempt), (State::Succeeded, 2));
+        // The first attempt's settlement, delivered again, and in every other wording.
+        let settles = watch.batches().into_iter().flatten().filter_map(|command| match command {
+            Command::Settle(settle) => Some(settle),
+            _ => None,
+        });
+        let old = settles.min_by_key(|settle| settle.fence).expect("the first attempt's end");
+        assert!(old.fence < record.fence);
+        let mut late = home.store().await;
+        for ending in [Ending::Retryable, Ending::Final, Ending::Unknown, Ending::NotStarted, Ending::Ok] {
+            let settle = idem_runtime::ledger::Settle { ending, ..old.clone() };
+            let replies = late.apply(&[Command::Settle(settle)], record.reserved_at).await.expect("applied");
+            let [Reply::Settled(Settled::Late { record: after })] = &replies[..] else {
+                panic!("{ending:?}: {replies:?}")
+            };
+            assert_eq!(after.state, State::Succeeded, "{ending:?}");
+            let after = setup.record(operation).await;
+            assert_eq!(
+                (after.state, &after.stored, after.fence),
+                (State::Succeeded, &record.stored, record.fence),
+                "{ending:?}"
+            );
+        }
     }
 }

@@ -7,7 +7,7 @@ use idem_runtime::{
 };
 use idem_tests::{
     tools::{ToolError, classify},
-    world::{Setup, TENANT, World, both},
+    world::{Setup, TENANT, World, every_store},
 };
 
 #[idempotent(scope = "conversation", key = "tool_call_id|args", name = "test.charge", classify = classify)]
@@ -91,7 +91,7 @@ fn id<T>(outcome: &Outcome<T>) -> OperationId {
 
 #[tokio::test]
 async fn r_e4_a_compensation_is_an_operation_of_its_own_linked_to_the_first() {
-    for setup in both().await {
+    for setup in every_store().await {
         // The order was charged twice, as two intended effects: each duplicate is refunded.
         let first = id(&charged(&setup, &setup.call_as("call_1", 1), "A-1", 4_900).await);
         let second = id(&charged(&setup, &setup.call_as("call_2", 2).occurrence("second"), "A-1", 4_900).await);
@@ -126,7 +126,7 @@ async fn r_e4_a_compensation_is_an_operation_of_its_own_linked_to_the_first() {
 
 #[tokio::test]
 async fn r_e4_a_compensation_with_other_arguments_under_its_own_id_is_drift() {
-    for setup in both().await {
+    for setup in every_store().await {
         let first = id(&charged(&setup, &setup.call_as("call_1", 1), "A-1", 4_900).await);
         let undo = setup.call_as("call_2", 2).compensates(first);
         let done = refunded(&setup, &undo, "A-1", 4_900).await;
@@ -144,7 +144,7 @@ async fn r_e4_a_compensation_with_other_arguments_under_its_own_id_is_drift() {
 
 #[tokio::test]
 async fn r_e4_a_link_to_nothing_is_refused_before_anything_is_reserved() {
-    for setup in both().await {
+    for setup in every_store().await {
         let theirs = setup.idem.call().tenant("umbrella").conversation("c-1").tool_call_id("call_1").turn(1);
         let theirs = id(&charged(&setup, &theirs, "A-1", 4_900).await);
         let before = (setup.operations().await, setup.world.effects());
@@ -166,7 +166,7 @@ async fn r_e4_a_link_to_nothing_is_refused_before_anything_is_reserved() {
 
 #[tokio::test]
 async fn r_e4_a_replacement_is_a_new_operation_where_the_same_call_without_it_is_drift() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.idem.call().tenant(TENANT);
         let first = transferred(&setup, &call, 4_900).await;
         // The intent changed. Whoever does not say so is not believed.
@@ -195,7 +195,7 @@ async fn r_e4_a_replacement_is_a_new_operation_where_the_same_call_without_it_is
 
 #[tokio::test]
 async fn r_e4_to_compensate_is_not_to_replace() {
-    for setup in both().await {
+    for setup in every_store().await {
         let first = id(&charged(&setup, &setup.call_as("call_1", 1), "A-1", 4_900).await);
         let undo = charged(&setup, &setup.call_as("call_2", 2).compensates(first), "A-1", 4_900).await;
         let instead = charged(&setup, &setup.call_as("call_2", 2).replaces(first), "A-1", 4_900).await;
@@ -211,7 +211,7 @@ async fn r_e4_to_compensate_is_not_to_replace() {
 
 #[tokio::test]
 async fn r104_an_approval_that_was_used_is_not_used_again() {
-    for setup in both().await {
+    for setup in every_store().await {
         let run = || setup.idem.call().tenant(TENANT).workflow("w-1");
         let approved = |call: ToolCall| call.operation_id("step_7").approval("apr_1");
         let told = async |call: ToolCall| deploy_outcome(&call, "1.2".into(), setup.world.clone()).await;
@@ -253,7 +253,7 @@ async fn r104_an_approval_that_was_used_is_not_used_again() {
 
 #[tokio::test]
 async fn r102_a_resume_is_a_replay_and_a_fork_is_an_effect_of_its_own() {
-    for setup in both().await {
+    for setup in every_store().await {
         let told = async |call: ToolCall| mail_outcome(&call, "ann@example.org".into(), setup.world.clone()).await;
         let on = |branch: &str| setup.idem.call().tenant(TENANT).scope("branch", branch).tool_call_id("call_1").turn(3);
         let first = told(on("thread-1/main")).await;

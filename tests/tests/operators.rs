@@ -10,7 +10,7 @@ use idem_runtime::{
 };
 use idem_tests::{
     tools::{ToolError, classify},
-    world::{Setup, TENANT, World, both, both_with, config, memory, sqlite},
+    world::{Setup, TENANT, World, config, every_store, every_store_with, memory},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -138,7 +138,7 @@ const KINDS: [Provider; 5] =
 // R-U7
 #[tokio::test]
 async fn r_u7_operations_are_listed_by_state_and_age() {
-    for setup in both().await {
+    for setup in every_store().await {
         let person = operator(&setup);
         let start = setup.clock.now();
         let mut by_kind: Vec<(Provider, OperationId)> = Vec::new();
@@ -177,7 +177,7 @@ async fn r_u7_operations_are_listed_by_state_and_age() {
 
 #[tokio::test]
 async fn r_u7_pages_have_no_gaps_and_no_doubles_while_records_move() {
-    for setup in both().await {
+    for setup in every_store().await {
         let person = operator(&setup);
         let mut all = Vec::new();
         for number in 0..24 {
@@ -211,7 +211,7 @@ async fn r_u7_pages_have_no_gaps_and_no_doubles_while_records_move() {
 // R-U7
 #[tokio::test]
 async fn r_u7_an_operation_is_shown_with_attempts_history_evidence_and_links() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (person, call) = (operator(&setup), setup.call_as("call_1", 1));
         assert_eq!(refusal(told(&setup, &call, "A-1", Provider::Busy).await).kind(), &RefusalKind::FailedRetryable);
         setup.clock.advance(Duration::from_mins(1));
@@ -267,7 +267,7 @@ async fn r_u7_a_decision_stands_with_its_reason_and_the_next_call_goes_by_it() {
         (Resolution::succeeded(None, None), State::Succeeded, "resolve_succeeded", "succeeded_without_result", 0),
     ];
     for (resolution, state, event, outcome, effects) in decisions {
-        for setup in both().await {
+        for setup in every_store().await {
             let (person, call) = (operator(&setup), setup.call_as("call_1", 1));
             let id = refusal(told(&setup, &call, "A-1", Provider::RequestLost).await).operation().expect("one");
             let seen = detail(&setup, id).await.record;
@@ -313,7 +313,7 @@ fn unchanged(was: &Record, is: &Record) -> bool {
 
 #[tokio::test]
 async fn what_is_not_open_is_not_resolved() {
-    for setup in both().await {
+    for setup in every_store().await {
         let person = operator(&setup);
         for (order, provider) in [("A-1", Provider::Answers), ("A-2", Provider::Busy), ("A-3", Provider::Declines)] {
             let id = operation(&setup, order, provider).await;
@@ -337,7 +337,7 @@ async fn what_is_not_open_is_not_resolved() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_operators_on_one_record_and_the_loser_is_told() {
-    for setup in both().await {
+    for setup in every_store().await {
         for round in 0..50 {
             let id = operation(&setup, &format!("A-{round}"), Provider::AnswerLost).await;
             let seen = setup.record(id).await;
@@ -371,7 +371,7 @@ async fn two_operators_on_one_record_and_the_loser_is_told() {
 
 #[tokio::test]
 async fn two_reviews_are_not_one_review() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (person, call) = (operator(&setup), setup.call_as("call_1", 1));
         let id = refusal(told(&setup, &call, "A-1", Provider::RequestLost).await).operation().expect("one");
         let first_seen = setup.record(id).await;
@@ -394,7 +394,7 @@ async fn two_reviews_are_not_one_review() {
 // R-X1 R-U7
 #[tokio::test]
 async fn r_x1_an_operator_is_bound_to_a_tenant() {
-    for setup in both().await {
+    for setup in every_store().await {
         let id = operation(&setup, "A-1", Provider::AnswerLost).await;
         let before = detail(&setup, id).await;
         let umbrella = Tenant::new("umbrella").expect("a tenant");
@@ -442,7 +442,7 @@ async fn an_operator_has_a_name() {
 #[tokio::test]
 async fn r_x3_what_an_operator_says_is_bounded_and_refused_before_anything_changes() {
     let small = config(|it| it.result_bytes_max = 100);
-    for setup in both_with(|| Idem::builder().config(small.clone())).await {
+    for setup in every_store_with(|| Idem::builder().config(small.clone())).await {
         let person = operator(&setup);
         let id = operation(&setup, "A-1", Provider::AnswerLost).await;
         let seen = setup.record(id).await;
@@ -486,7 +486,7 @@ async fn r_x3_what_an_operator_says_is_bounded_and_refused_before_anything_chang
 // R-U5
 #[tokio::test]
 async fn r_u5_a_required_reference_binds_operators_too() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (person, call) = (operator(&setup), setup.call_as("call_1", 1));
         let told = |call: ToolCall| wire_outcome_of(call, setup.world.clone());
         let id = refusal(told(call.clone()).await).operation().expect("an operation");
@@ -514,7 +514,7 @@ async fn wire_outcome_of(call: ToolCall, world: World) -> Outcome<Paid> {
 // R-U6a
 #[tokio::test]
 async fn r_u6a_what_was_done_by_hand_is_found_by_the_call() {
-    for setup in both().await {
+    for setup in every_store().await {
         let person = operator(&setup);
         let by_hand = async |id: OperationId, order: &str| {
             let reference = format!("ch_{}", setup.world.effect(order));
@@ -555,7 +555,7 @@ async fn r_u6a_what_was_done_by_hand_is_found_by_the_call() {
 
 #[tokio::test]
 async fn what_contradicts_a_success_is_listed_for_review() {
-    for setup in both().await {
+    for setup in every_store().await {
         let person = operator(&setup);
         let quiet = operation(&setup, "A-1", Provider::Answers).await;
         let disputed = operation(&setup, "A-2", Provider::Answers).await;
@@ -679,14 +679,17 @@ impl Round<'_> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r060_an_operator_and_a_reconciler_at_the_same_moment() {
     const ROUNDS: usize = 1_000;
-    for setup in [memory(Idem::builder()).await, sqlite(Idem::builder()).await] {
+    const ROUNDS_ON_A_SERVER: usize = 200;
+    for setup in every_store().await {
+        // Each round is some ten commits, which a server carries out in more time than a file.
+        let rounds = if setup.place().is_server() { ROUNDS_ON_A_SERVER } else { ROUNDS };
         for (number, first) in [Winner::Operator, Winner::Reconciler].into_iter().enumerate() {
             assert_eq!(Round { setup: &setup, number: ROUNDS + number }.run(Some(first)).await, first);
         }
         let mut first = HashMap::new();
-        for number in 0..ROUNDS {
+        for number in 0..rounds {
             *first.entry(Round { setup: &setup, number }.run(None).await).or_insert(0) += 1;
         }
-        eprintln!("{}: first of {ROUNDS} rounds: {first:?}", setup.name());
+        eprintln!("{}: first of {rounds} rounds: {first:?}", setup.name());
     }
 }

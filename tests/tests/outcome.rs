@@ -10,9 +10,10 @@ use std::{
 
 use idem_runtime::{ErrorClass, Held, Idem, Outcome, Refusal, RefusalKind, ToolCall, idempotent, ledger::State};
 use idem_tests::{
+    home::{Commits, Home},
     timing::Gate,
     tools::{ToolError, classify},
-    world::{Setup, TENANT, World, both, both_with, config, sqlite},
+    world::{Setup, TENANT, World, config, every_store, every_store_with, lasting},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -45,7 +46,7 @@ fn refusal<T: std::fmt::Debug>(outcome: Outcome<T>) -> Refusal {
 
 #[tokio::test]
 async fn r_r1_a_repeat_is_a_success_that_says_it_is_one() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let first = told(&setup, &call, "A-1").await;
         let Outcome::Succeeded(first) = first else { panic!("{first:?}") };
@@ -97,7 +98,7 @@ async fn charge(call: &ToolCall, card: String, #[idem(state)] world: World) -> R
 
 #[tokio::test]
 async fn r_r1_a_final_failure_replays_as_the_same_failure() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         // Typed, where serde can write it.
         let first = charge(&call, "c-1".into(), setup.world.clone()).await;
@@ -122,7 +123,7 @@ async fn r_r1_a_final_failure_replays_as_the_same_failure() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_r2_every_outcome_has_a_name_an_operation_and_says_what_to_do() {
     let quick = config(|it| it.retain = Duration::from_hours(1));
-    for setup in both_with(|| Idem::builder().config(quick.clone())).await {
+    for setup in every_store_with(|| Idem::builder().config(quick.clone())).await {
         let mut said = Vec::new();
         let mut take = |name: &str, json: Value, text: String| {
             assert_eq!(json["outcome"], name, "{json}");
@@ -228,29 +229,30 @@ mod releases {
 // R-R4 (the part without migration functions)
 #[tokio::test]
 async fn r091_a_result_that_today_s_type_cannot_read_is_reported_and_not_made_again() {
-    let setup = sqlite(Idem::builder()).await;
-    let address = setup.file.as_ref().expect("a file").address();
-    let stored = releases::first_outcome(&setup.call_as("call_1", 1), 1, setup.world.clone()).await;
-    let later = Idem::open(&address).await.expect("the same ledger under v2");
-    let call =
-        |idem: &Idem, turn: u64| idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(turn);
-    for _ in 0..2 {
-        let told = refusal(releases::second_outcome(&call(&later, 1), 1, setup.world.clone()).await);
-        assert_eq!(told.kind(), &RefusalKind::ResultUnreadable { recorded: 1, current: 2 });
-        assert_eq!(told.kind().name(), "succeeded_without_result");
-        assert_eq!(told.operation(), stored.operation());
-        assert_eq!(told.raw_result(), Some(&br#"{"id":"r_1"}"#[..]));
-        assert!(told.to_string().contains("status"), "says what is wrong with it: {told}");
-        assert!(told.to_model_text().contains("Already done"), "{}", told.to_model_text());
+    for setup in lasting().await {
+        let address = setup.home.as_ref().expect("a home").address();
+        let stored = releases::first_outcome(&setup.call_as("call_1", 1), 1, setup.world.clone()).await;
+        let later = Idem::open(&address).await.expect("the same ledger under v2");
+        let call =
+            |idem: &Idem, turn: u64| idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(turn);
+        for _ in 0..2 {
+            let told = refusal(releases::second_outcome(&call(&later, 1), 1, setup.world.clone()).await);
+            assert_eq!(told.kind(), &RefusalKind::ResultUnreadable { recorded: 1, current: 2 });
+            assert_eq!(told.kind().name(), "succeeded_without_result");
+            assert_eq!(told.operation(), stored.operation());
+            assert_eq!(told.raw_result(), Some(&br#"{"id":"r_1"}"#[..]));
+            assert!(told.to_string().contains("status"), "says what is wrong with it: {told}");
+            assert!(told.to_model_text().contains("Already done"), "{}", told.to_model_text());
+        }
+        // What v2 recorded, read under v1: serde reads it, and what v1 does not know is left out.
+        let by_second = releases::second_outcome(&call(&later, 2), 2, setup.world.clone()).await;
+        assert!(by_second.value().is_some());
+        let first = Idem::open(&address).await.expect("the same ledger under v1");
+        let told = releases::first_outcome(&call(&first, 2), 2, setup.world.clone()).await;
+        assert!(told.is_replay());
+        assert_eq!(told.value().map(|it| it.id.as_str()), Some("r_2"));
+        assert_eq!(setup.world.effects(), ["first", "second"]);
     }
-    // What v2 recorded, read under v1: serde reads it, and what v1 does not know is left out.
-    let by_second = releases::second_outcome(&call(&later, 2), 2, setup.world.clone()).await;
-    assert!(by_second.value().is_some());
-    let first = Idem::open(&address).await.expect("the same ledger under v1");
-    let told = releases::first_outcome(&call(&first, 2), 2, setup.world.clone()).await;
-    assert!(told.is_replay());
-    assert_eq!(told.value().map(|it| it.id.as_str()), Some("r_2"));
-    assert_eq!(setup.world.effects(), ["first", "second"]);
 }
 
 #[idempotent(scope = "conversation", key = "args")]
@@ -276,7 +278,7 @@ async fn r094_a_result_that_reads_as_nothing_is_a_result() {
             assert_eq!(told.value(), Some(&value), "{which}");
         }
     }
-    for setup in both().await {
+    for setup in every_store().await {
         check(&setup, "unit", ()).await;
         check(&setup, "null", Value::Null).await;
         check(&setup, "none", None::<u8>).await;
@@ -285,17 +287,18 @@ async fn r094_a_result_that_reads_as_nothing_is_a_result() {
         check(&setup, "false", false).await;
         check(&setup, "empty list", Vec::<u8>::new()).await;
         assert_eq!(setup.world.effects().len(), 7, "none ran again");
-        if let Some(file) = &setup.file {
-            assert_eq!(file.column::<i64>("select count(*) from idem_results where bytes is null"), [0]);
-            assert_eq!(file.count("idem_results"), 7);
+        if let Some(home) = &setup.home {
+            assert_eq!(home.column::<i64>("select count(*) from idem_results where bytes is null"), [0]);
+            assert_eq!(home.count("idem_results"), 7);
         }
     }
     // From the file, without the memory of the process that wrote it.
-    let setup = sqlite(Idem::builder()).await;
-    idem_runtime::outcome(give(&setup.call(), "unit", &(), &setup.world)).await.into_result().expect("given");
-    let idem = Idem::open(&setup.file.as_ref().expect("a file").address()).await.expect("the same ledger");
-    let call = idem.call().tenant(TENANT).conversation("c-1");
-    assert!(idem_runtime::outcome(give(&call, "unit", &(), &setup.world)).await.is_replay());
+    for setup in lasting().await {
+        idem_runtime::outcome(give(&setup.call(), "unit", &(), &setup.world)).await.into_result().expect("given");
+        let idem = Idem::open(setup.home.as_ref().expect("a home").address()).await.expect("the same ledger");
+        let call = idem.call().tenant(TENANT).conversation("c-1");
+        assert!(idem_runtime::outcome(give(&call, "unit", &(), &setup.world)).await.is_replay());
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -324,7 +327,7 @@ async fn withdraw(
 // R-R5
 #[tokio::test]
 async fn r097_what_the_tool_s_own_check_denied_leaves_no_record() {
-    for setup in both().await {
+    for setup in every_store().await {
         let account = Account::default();
         account.closed.store(true, Ordering::SeqCst);
         let call = setup.call_as("call_1", 1);
@@ -344,7 +347,7 @@ async fn r097_what_the_tool_s_own_check_denied_leaves_no_record() {
 // R-R5
 #[tokio::test]
 async fn r098_a_finished_operation_is_replayed_before_the_tool_s_own_check() {
-    for setup in both().await {
+    for setup in every_store().await {
         let account = Account::default();
         let call = setup.call_as("call_1", 1);
         let told = async || withdraw_outcome(&call, "A-1".into(), account.clone(), setup.world.clone()).await;
@@ -367,7 +370,7 @@ async fn r099_a_hundred_calls_in_vain_run_nothing_and_write_nothing_each() {
         it.tally_every = Duration::from_hours(1);
         it.lease = Duration::from_hours(1);
     });
-    for setup in both_with(|| Idem::builder().config(lazy.clone())).await {
+    for setup in every_store_with(|| Idem::builder().config(lazy.clone())).await {
         let call = setup.call_as("call_1", 1);
         let gate = Gate::new();
         let running = tokio::spawn({
@@ -375,11 +378,9 @@ async fn r099_a_hundred_calls_in_vain_run_nothing_and_write_nothing_each() {
             async move { slow_outcome(&call, 2, gate, world).await }
         });
         gate.arrived().await;
-        let connection = setup.file.as_ref().map(|file| (file.connect(), file.rows()));
-        let version = || {
-            let (connection, _) = connection.as_ref()?;
-            Some(connection.query_row("pragma data_version", [], |row| row.get::<_, i64>(0)).expect("a version"))
-        };
+        let rows = setup.home.as_ref().map(Home::rows);
+        let commits = setup.home.as_ref().map(Home::watch_commits);
+        let version = || commits.as_ref().map(Commits::mark);
         let before = version();
         let told = async || refusal(slow_outcome(&call, 2, gate.clone(), setup.world.clone()).await);
         let mut last = Duration::ZERO;
@@ -409,8 +410,8 @@ async fn r099_a_hundred_calls_in_vain_run_nothing_and_write_nothing_each() {
         assert!(texts.iter().all(|text| text.contains("Do not call again")), "{texts:?}");
         assert_eq!(version(), settled, "nothing was committed for any of these");
         assert_eq!((gate.waiting(), setup.world.effects().len()), (0, 1), "{}: one run, one effect", setup.name());
-        if let (Some(file), Some((_, rows))) = (&setup.file, connection) {
-            assert!(file.rows() <= rows + 3, "a result, a line of history and one count, not a row a call");
+        if let (Some(home), Some(rows)) = (&setup.home, rows) {
+            assert!(home.rows() <= rows + 3, "a result, a line of history and one count, not a row a call");
         }
     }
 }
@@ -431,7 +432,7 @@ async fn r049_a_failure_before_the_effect_is_retried_at_once_and_busy_is_no_succ
         gate.pass().await;
         Ok(world.effect("paid"))
     }
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
         let failed = refusal(pay_outcome(&call, 1, gate.clone(), setup.world.clone()).await);
         assert_eq!(failed.kind().name(), "failed_retryable");
@@ -461,7 +462,7 @@ async fn r_r1_a_result_too_large_to_keep_is_given_once_and_its_success_for_ever(
         Ok("x".repeat(bytes))
     }
     let small = config(|it| it.result_bytes_max = 100);
-    for setup in both_with(|| Idem::builder().config(small.clone())).await {
+    for setup in every_store_with(|| Idem::builder().config(small.clone())).await {
         // 98 letters and two quotes are 100 bytes of JSON.
         let fits = dump_outcome(&setup.call_as("call_1", 1), 98, setup.world.clone()).await;
         assert!(matches!(&fits, Outcome::Succeeded(it) if it.told.held == Held::Result), "{fits:?}");
@@ -522,7 +523,7 @@ async fn buy(
 // the provider's keys.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r114_five_ways_to_charge_twice_charge_once() {
-    for setup in both().await {
+    for setup in every_store().await {
         for keys in [None, Some(World::default())] {
             let honours = keys.is_some();
             let provider = Provider { keys, ..Provider::default() };

@@ -1,4 +1,4 @@
-//! Many callers at once: of one operation, from one process and from several, and of many operations on one file.
+//! Many callers at once: of one operation, from one process and from several, and of many operations on one ledger.
 //!
 //! Callers are released by a barrier; what counts is the provider's effect log. Each race is also run by callers who
 //! check and then insert: they must fail, or the race was none.
@@ -13,6 +13,10 @@ use std::{
 };
 
 use idem_runtime::{Idem, Outcome, Refusal, ToolCall, idempotent};
+use idem_tests::{
+    home::{Home, Place},
+    world::every_store,
+};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use tokio::sync::{Barrier, mpsc};
 
@@ -24,12 +28,13 @@ use outside::{
 mod outside;
 
 const ROUNDS: u32 = 500;
+/// Each round is two commits of a server, and waits of its losers: those of a file are many enough for chance.
+const ROUNDS_ON_A_SERVER: u32 = 100;
 /// Enough for the callers who check and then insert: nearly every round of theirs has several effects.
 const CONTROL_ROUNDS: u32 = 20;
 const CALLERS: usize = 32;
 const PROCESSES: usize = 4;
 
-const LEDGER: &str = "idem.db";
 const CLAIMS: &str = "claims.db";
 const EFFECTS: &str = "effects.log";
 
@@ -45,9 +50,13 @@ async fn take(_call: &ToolCall, seat: String, #[idem(state)] effects: Effects) -
     Ok(format!("{}-{}", std::process::id(), EFFECT.fetch_add(1, Ordering::Relaxed)))
 }
 
+/// The ledger of the home that has this folder.
 async fn open(folder: &Path) -> Idem {
-    let address = format!("sqlite://{}", folder.join(LEDGER).display());
-    Idem::open(&address).await.expect("a ledger")
+    Idem::open(&Home::address_of(folder)).await.expect("a ledger")
+}
+
+fn rounds(place: Place) -> u32 {
+    if place.is_server() { ROUNDS_ON_A_SERVER } else { ROUNDS }
 }
 
 /// Who wants the seat.
@@ -194,13 +203,12 @@ fn report(race: &str, tally: &Tally, started: Instant) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn r051_one_winner_among_32_callers_of_one_process() {
     let folder = tempfile::tempdir().expect("a folder");
-    let ledgers = [("memory", Idem::open("memory:").await.expect("a ledger")), ("sqlite", open(folder.path()).await)];
-    for (race, idem) in ledgers {
-        let started = Instant::now();
-        let callers = (0..CALLERS).map(|_| Caller::Guarded(idem.clone())).collect();
-        let tally = in_one_process(race, callers, folder.path(), ROUNDS, true).await;
+    for setup in every_store().await {
+        let (started, race, rounds) = (Instant::now(), setup.name(), rounds(setup.place()));
+        let callers = (0..CALLERS).map(|_| Caller::Guarded(setup.idem.clone())).collect();
+        let tally = in_one_process(race, callers, folder.path(), rounds, true).await;
         report(race, &tally, started);
-        assert_eq!((tally.rounds, tally.effects), (ROUNDS, ROUNDS as usize));
+        assert_eq!((tally.rounds, tally.effects), (rounds, rounds as usize));
     }
     let started = Instant::now();
     let callers = (0..CALLERS).map(|_| Caller::check_then_insert(folder.path())).collect();
@@ -252,11 +260,13 @@ fn race_of(role: &str) -> &'static str {
 
 #[test]
 fn r051_one_winner_among_32_callers_of_four_processes() {
+    for place in Place::lasting() {
+        let (home, started, rounds) = (place.home().expect("a home"), Instant::now(), rounds(place));
+        let tally = across_processes(GUARDED, home.folder(), rounds, true);
+        report(&format!("4 processes, {}", place.name()), &tally, started);
+        assert_eq!((tally.rounds, tally.effects), (rounds, rounds as usize));
+    }
     let folder = tempfile::tempdir().expect("a folder");
-    let started = Instant::now();
-    let tally = across_processes(GUARDED, folder.path(), ROUNDS, true);
-    report("4 processes", &tally, started);
-    assert_eq!((tally.rounds, tally.effects), (ROUNDS, ROUNDS as usize));
     // The file is there before anybody races for it: making it is not what the control arm is about.
     drop(Caller::check_then_insert(folder.path()));
     let started = Instant::now();
@@ -284,7 +294,7 @@ fn child_process() {
             }
             MANY => many(&folder).await,
             DEFERRED => deferred(&folder),
-            OPENERS => openers(&folder).await,
+            OPENERS => openers().await,
             other => panic!("no role: {other}"),
         }
     });
@@ -381,19 +391,18 @@ fn reservations(role: &str, folder: &Path) -> (Vec<Duration>, Vec<String>) {
 
 #[test]
 fn r079_no_busy_error_reaches_a_caller_of_eight_processes() {
+    for place in Place::lasting() {
+        let (name, home, started) = (place.name(), place.home().expect("a home"), Instant::now());
+        let (waits, others) = reservations(MANY, home.folder());
+        let p99 = waits[waits.len() * 99 / 100];
+        let longest = waits[waits.len() - 1];
+        eprintln!("{name}: {} reservations in {:?}: p99 {p99:?}, longest {longest:?}", waits.len(), started.elapsed());
+        assert_eq!((waits.len(), others), (WRITERS * RESERVATIONS, Vec::<String>::new()), "{name}");
+        assert!(p99 < BUSY, "{name}: {p99:?}");
+        let succeeded: Vec<String> = home.column("select state from idem_operations where state = 'succeeded'");
+        assert_eq!(succeeded.len(), WRITERS * RESERVATIONS, "{name}");
+    }
     let folder = tempfile::tempdir().expect("a folder");
-    let started = Instant::now();
-    let (waits, others) = reservations(MANY, folder.path());
-    let p99 = waits[waits.len() * 99 / 100];
-    let longest = waits[waits.len() - 1];
-    eprintln!("{} reservations in {:?}: p99 {p99:?}, longest {longest:?}", waits.len(), started.elapsed());
-    assert_eq!((waits.len(), others), (WRITERS * RESERVATIONS, Vec::<String>::new()));
-    assert!(p99 < BUSY, "{p99:?}");
-    let db = Connection::open(folder.path().join(LEDGER)).expect("the ledger");
-    let succeeded: u32 = db
-        .query_row("select count(*) from idem_operations where state = 'succeeded'", [], |row| row.get(0))
-        .expect("a count");
-    assert_eq!(succeeded as usize, WRITERS * RESERVATIONS);
     drop(Caller::check_then_insert(folder.path()));
     let started = Instant::now();
     let (_, others) = reservations(DEFERRED, folder.path());
@@ -403,12 +412,13 @@ fn r079_no_busy_error_reaches_a_caller_of_eight_processes() {
 }
 
 const FILES: u32 = 40;
+/// Each makes the whole schema.
+const SCHEMAS: u32 = 5;
 
-/// One process of many that open the same new files.
-async fn openers(folder: &Path) {
+/// One process of many that open the same new ledgers.
+async fn openers() {
     child::say("ready");
-    while let Some(name) = child::hear() {
-        let address = format!("sqlite://{}", folder.join(name).display());
+    while let Some(address) = child::hear() {
         match Idem::open(&address).await {
             Ok(_) => child::say("opened"),
             Err(error) => child::say(&error.to_string()),
@@ -423,12 +433,15 @@ fn eight_processes_open_new_ledgers_at_once() {
     for child in &mut children {
         assert_eq!(child.hear(), "ready");
     }
-    for file in 0..FILES {
-        for child in &mut children {
-            child.say(&format!("{file}.db"));
-        }
-        for child in &mut children {
-            assert_eq!(child.hear(), "opened", "file {file}");
+    for place in Place::lasting() {
+        for ledger in 0..if place.is_server() { SCHEMAS } else { FILES } {
+            let home = place.home().expect("a home");
+            for child in &mut children {
+                child.say(home.address());
+            }
+            for child in &mut children {
+                assert_eq!(child.hear(), "opened", "{} {ledger}", place.name());
+            }
         }
     }
 }
@@ -443,8 +456,8 @@ async fn send(_call: &ToolCall, text: String, #[idem(state)] effects: Effects) -
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r023_nine_equal_calls_of_one_message_are_one_effect() {
     let folder = tempfile::tempdir().expect("a folder");
-    let ledgers = [("memory", Idem::open("memory:").await.expect("a ledger")), ("sqlite", open(folder.path()).await)];
-    for (name, idem) in ledgers {
+    for setup in every_store().await {
+        let (name, idem) = (setup.name(), &setup.idem);
         let effects = Effects::at(folder.path().join(EFFECTS));
         let start = Arc::new(Barrier::new(9));
         let calls = (0..9).map(|at| {

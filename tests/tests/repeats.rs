@@ -5,7 +5,7 @@ use std::sync::Arc;
 use idem_runtime::{Idem, IdentityKey, OperationId, Outcome, Refusal, RefusalKind, RepeatToken, ToolCall, idempotent};
 use idem_tests::{
     tools::{ToolError, classify},
-    world::{Setup, TENANT, World, both, both_with, memory},
+    world::{Setup, TENANT, World, every_store, every_store_with, memory},
 };
 
 #[idempotent(scope = "conversation", key = "tool_call_id|args", name = "test.buy", classify = classify)]
@@ -70,7 +70,7 @@ async fn replayed(setup: &Setup) -> (Outcome<usize>, RepeatToken) {
 
 #[tokio::test]
 async fn r_k10_a_token_comes_with_equal_arguments_under_a_new_id_and_with_nothing_else() {
-    for setup in both().await {
+    for setup in every_store().await {
         let first = bought(&setup, &setup.call_as("call_1", 1), "tea").await;
         assert_eq!(token(&first), None, "what ran is no repeat");
         let same = bought(&setup, &setup.call_as("call_1", 1), "tea").await;
@@ -104,7 +104,7 @@ async fn r_k10_a_token_comes_with_equal_arguments_under_a_new_id_and_with_nothin
 
 #[tokio::test]
 async fn r_k10_a_token_is_one_more_effect_however_often_it_is_presented() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (replay, token_of_2) = replayed(&setup).await;
         assert_eq!(setup.world.count("tea"), 1, "a token alone does nothing: {}", setup.name());
         let again = setup.call_as("call_2", 2).repeat(token_of_2);
@@ -138,7 +138,7 @@ async fn r_k10_a_token_is_one_more_effect_however_often_it_is_presented() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_k10_presented_by_many_at_the_same_moment_it_is_one_more_effect() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (_, token) = replayed(&setup).await;
         let callers = (0..16).map(|turn| {
             let (call, world) = (setup.call_as("call", 100 + turn).repeat(token), setup.world.clone());
@@ -155,7 +155,7 @@ async fn r_k10_presented_by_many_at_the_same_moment_it_is_one_more_effect() {
 
 #[tokio::test]
 async fn a_token_fits_one_tenant_one_tool_and_one_set_of_arguments() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (_, token) = replayed(&setup).await;
         let before = (setup.operations().await, setup.world.effects());
         let call = setup.call_as("call_2", 2).repeat(token);
@@ -180,7 +180,7 @@ async fn a_token_fits_one_tenant_one_tool_and_one_set_of_arguments() {
 
 #[tokio::test]
 async fn a_token_survives_its_text() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (_, token) = replayed(&setup).await;
         let json = serde_json::to_string(&token).expect("JSON");
         let read: RepeatToken = serde_json::from_str(&json).expect("a token");
@@ -198,7 +198,7 @@ async fn a_token_survives_its_text() {
 
 #[tokio::test]
 async fn r_k10_nothing_that_the_model_writes_is_a_second_effect() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (replay, token) = replayed(&setup).await;
         // It is not told its token, in any form.
         let digits = token.to_string().replace("again_", "");
@@ -210,7 +210,7 @@ async fn r_k10_nothing_that_the_model_writes_is_a_second_effect() {
             );
         }
         assert!(!format!("{replay:?}").contains(&digits[..32]), "nor do logs have it");
-        assert!(!setup.file.as_ref().is_some_and(|file| file.holds(&token.to_string())), "nor does the ledger");
+        assert!(!setup.home.as_ref().is_some_and(|home| home.holds(&token.to_string())), "nor does the ledger");
         // And if it knew it, there is no place for it: not the call's id, not the words of the call.
         let text = token.to_string();
         let call = setup.call_as(&text, 9);
@@ -226,7 +226,7 @@ async fn r_k10_nothing_that_the_model_writes_is_a_second_effect() {
 #[tokio::test]
 async fn with_a_key_nobody_else_makes_a_token() {
     let key = |byte: u8| IdentityKey::new([byte; 32]).expect("long enough");
-    for setup in both_with(|| Idem::builder().identity_key(key(1))).await {
+    for setup in every_store_with(|| Idem::builder().identity_key(key(1))).await {
         let (_, ours) = replayed(&setup).await;
         // Made for the same tenant, tool and arguments, by somebody with another key and by somebody without.
         for builder in [Idem::builder().identity_key(key(2)), Idem::builder()] {

@@ -12,7 +12,7 @@ use idem_runtime::{
 use idem_tests::{
     timing::Gate,
     tools::{ToolError, classify},
-    world::{TENANT, World, both, sqlite},
+    world::{TENANT, World, every_store, lasting},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -294,7 +294,7 @@ fn booking(payment_methods: &Value) -> Booking {
 // R-K13 (gpt-4o-airline.json#0/3)
 #[tokio::test]
 async fn r_k13_what_was_cancelled_is_booked_again() {
-    for setup in both().await {
+    for setup in every_store().await {
         let world = &setup.world;
         let book = async |message: u64, id: &str, paid: &Value| {
             book_reservation_outcome(&setup.call_as(id, message), booking(paid), world.clone()).await
@@ -370,7 +370,7 @@ async fn r_k13_business_then_economy_then_business_is_three_updates() {
         { "flight_number": "HAT190", "origin": "IAH", "destination": "LAS", "date": "2024-05-23", "price": 126 },
         { "flight_number": "HAT047", "origin": "LAS", "destination": "SEA", "date": "2024-05-23", "price": 139 }
     ]));
-    for setup in both().await {
+    for setup in every_store().await {
         let told = async |call: &str, message: u64, cabin: &str, flights: &[Flight]| {
             let call = setup.call_as(call, message);
             let (of, cabin, flights, paid) = ("4NQLHD".into(), cabin.into(), flights.to_vec(), "credit_card_7434610");
@@ -407,7 +407,7 @@ async fn r_k13_what_was_upgraded_is_cancelled_again() {
     let flights: Vec<Flight> = of(json!([
         { "date": "2024-05-20", "flight_number": "HAT005" }, { "date": "2024-05-30", "flight_number": "HAT178" }
     ]));
-    for setup in both().await {
+    for setup in every_store().await {
         let world = &setup.world;
         let quick = async |call: &str, message: u64, reservation: &str| {
             cancel(&setup.call_as(call, message), reservation, Desk::quick(), world).await
@@ -438,7 +438,7 @@ async fn r_k13_what_was_upgraded_is_cancelled_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_later_success_counts_only_where_it_began_after_the_first_had_settled() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (world, gate) = (&setup.world, Gate::new());
         // The upgrade begins before the cancellation, and ends after it.
         let upgrade = spawn_update(setup.call_as("call_1", 1), "business", Desk::gated(&gate), world);
@@ -474,7 +474,7 @@ async fn a_later_success_counts_only_where_it_began_after_the_first_had_settled(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_id_and_turn_stays_a_replay_and_so_does_a_carried_record() {
-    for setup in both().await {
+    for setup in every_store().await {
         let world = &setup.world;
         let first = cancel(&setup.call_as("call_1", 1), "XEHM4B", Desk::quick(), world).await;
         let Outcome::Succeeded(success) = &first else { panic!("{first:?}") };
@@ -497,7 +497,7 @@ async fn the_same_id_and_turn_stays_a_replay_and_so_does_a_carried_record() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_or_running_operation_is_never_reopened() {
-    for setup in both().await {
+    for setup in every_store().await {
         let world = &setup.world;
         let upgraded = async |turn: u64| {
             let call = setup.call_as("upgrade", turn);
@@ -530,7 +530,7 @@ async fn an_unknown_or_running_operation_is_never_reopened() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_the_other_operation_is_unsettled_an_equal_call_is_a_replay() {
-    for setup in both().await {
+    for setup in every_store().await {
         let world = &setup.world;
         let first = cancel(&setup.call_as("call_1", 1), "XEHM4B", Desk::quick(), world).await;
         let again = async |turn: u64| cancel(&setup.call_as("again", turn), "XEHM4B", Desk::quick(), world).await;
@@ -565,7 +565,7 @@ async fn while_the_other_operation_is_unsettled_an_equal_call_is_a_replay() {
 
 #[tokio::test]
 async fn another_tenant_another_reservation_and_a_second_call_of_the_same_reopen_nothing() {
-    for setup in both().await {
+    for setup in every_store().await {
         let world = &setup.world;
         let first = cancel(&setup.call_as("call_1", 1), "XEHM4B", Desk::quick(), world).await;
         let stranger = setup.idem.call().tenant("umbrella").conversation("c-1").tool_call_id("call_2").turn(2);
@@ -588,33 +588,35 @@ async fn another_tenant_another_reservation_and_a_second_call_of_the_same_reopen
 
 #[tokio::test]
 async fn another_process_that_changed_it_reopens_it_here() {
-    let setup = sqlite(Idem::builder()).await;
-    let address = setup.file.as_ref().expect("a file").address();
-    let other = Idem::builder().clock(setup.clock.clone()).open(&address).await.expect("the same ledger");
-    let there = |id: &str, turn: u64| other.call().tenant(TENANT).conversation("c-1").tool_call_id(id).turn(turn);
-    let world = &setup.world;
-    let first = cancel(&setup.call_as("call_1", 1), "XEHM4B", Desk::quick(), world).await;
-    // This process answers it from memory by now.
-    let (again, seat) = (cancel(&setup.call_as("call_2", 2), "XEHM4B", Desk::quick(), world).await, "12A".to_owned());
-    assert!(again.is_replay());
-    let sit = async || set_seat_outcome(&setup.call(), "XEHM4B".into(), seat.clone(), world.clone()).await;
-    // Both there before the other process changes the reservation.
-    assert!(!sit().await.is_replay() && sit().await.is_replay());
-    assert!(update(&there("call_3", 3), "XEHM4B", "business", Desk::quick(), world).await.value().is_some());
-    // By arguments under a new id, and by arguments alone.
-    let second = cancel(&setup.call_as("call_4", 4), "XEHM4B", Desk::quick(), world).await;
-    assert_eq!((second.is_replay(), id(&second) == id(&first)), (false, false), "{second:?}");
-    assert!(!sit().await.is_replay(), "equal arguments alone are a new intent by now");
-    assert_eq!((world.count("cancel XEHM4B"), world.count("seat XEHM4B 12A")), (2, 2));
-    // And the other way round.
-    let back = cancel(&there("call_5", 5), "XEHM4B", Desk::quick(), world).await;
-    assert!(!back.is_replay(), "the seat was set after it: {back:?}");
-    assert_eq!(world.count("cancel XEHM4B"), 3);
+    for setup in lasting().await {
+        let address = setup.home.as_ref().expect("a home").address();
+        let other = Idem::builder().clock(setup.clock.clone()).open(&address).await.expect("the same ledger");
+        let there = |id: &str, turn: u64| other.call().tenant(TENANT).conversation("c-1").tool_call_id(id).turn(turn);
+        let world = &setup.world;
+        let first = cancel(&setup.call_as("call_1", 1), "XEHM4B", Desk::quick(), world).await;
+        // This process answers it from memory by now.
+        let (again, seat) =
+            (cancel(&setup.call_as("call_2", 2), "XEHM4B", Desk::quick(), world).await, "12A".to_owned());
+        assert!(again.is_replay());
+        let sit = async || set_seat_outcome(&setup.call(), "XEHM4B".into(), seat.clone(), world.clone()).await;
+        // Both there before the other process changes the reservation.
+        assert!(!sit().await.is_replay() && sit().await.is_replay());
+        assert!(update(&there("call_3", 3), "XEHM4B", "business", Desk::quick(), world).await.value().is_some());
+        // By arguments under a new id, and by arguments alone.
+        let second = cancel(&setup.call_as("call_4", 4), "XEHM4B", Desk::quick(), world).await;
+        assert_eq!((second.is_replay(), id(&second) == id(&first)), (false, false), "{second:?}");
+        assert!(!sit().await.is_replay(), "equal arguments alone are a new intent by now");
+        assert_eq!((world.count("cancel XEHM4B"), world.count("seat XEHM4B 12A")), (2, 2));
+        // And the other way round.
+        let back = cancel(&there("call_5", 5), "XEHM4B", Desk::quick(), world).await;
+        assert!(!back.is_replay(), "the seat was set after it: {back:?}");
+        assert_eq!(world.count("cancel XEHM4B"), 3);
+    }
 }
 
 #[tokio::test]
 async fn an_empty_resource_is_refused_before_anything_is_reserved() {
-    for setup in both().await {
+    for setup in every_store().await {
         for empty in ["", "  ", "\t\n"] {
             let refused = refusal(cancel(&setup.call_as("call_1", 1), empty, Desk::quick(), &setup.world).await);
             assert_eq!(refused.kind(), &RefusalKind::Invalid, "{}: {refused:?}", setup.name());
@@ -630,7 +632,7 @@ async fn an_empty_resource_is_refused_before_anything_is_reserved() {
 async fn what_a_result_names_is_what_another_tools_argument_names() {
     // Whether the tool itself gave the result or its look-up did.
     for loses in [false, true] {
-        for setup in both().await {
+        for setup in every_store().await {
             let world = &setup.world;
             let holds = Holds { world: world.clone(), loses };
             let hold =

@@ -7,9 +7,10 @@ use std::{
 
 use idem_runtime::{AttemptRecord, Idem, Outcome, Refusal, RefusalKind, ToolCall, idempotent, ledger::State, prepare};
 use idem_tests::{
+    home::Place,
     timing::{Gate, until},
     tools::{EffectFile, ToolError, classify},
-    world::{LedgerFile, Setup, TENANT, World, both, sqlite},
+    world::{Setup, TENANT, World, every_store, lasting},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -51,7 +52,7 @@ async fn told(setup: &Setup, call: &ToolCall, id: &str) -> Outcome<usize> {
 
 #[tokio::test]
 async fn r_k5_a_carried_key_is_kept_whatever_the_call_says_now() {
-    for setup in both().await {
+    for setup in every_store().await {
         let Outcome::Succeeded(first) = told(&setup, &setup.call_as("call_1", 1), "A-1").await else {
             panic!("no success")
         };
@@ -76,7 +77,7 @@ async fn r_k5_a_carried_key_is_kept_whatever_the_call_says_now() {
 
 #[tokio::test]
 async fn r_k5_a_record_made_before_the_first_dispatch_is_the_one_that_is_dispatched() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let prepared = prepare(ship(&call, order("A-1"), setup.world.clone())).await.expect("a record");
         assert_eq!((setup.operations().await, setup.world.effects().len()), (0, 0), "{}", setup.name());
@@ -107,7 +108,7 @@ async fn r014_a_result_is_filed_under_the_key_of_the_dispatch_and_a_foreign_key_
         world.effect(args.id.clone());
         Ok(args.note)
     }
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, gate) = (setup.call(), Gate::new());
         let prepared = prepare(edit(&call, order("A-1"), gate.clone(), setup.world.clone())).await.expect("a record");
         let running = tokio::spawn({
@@ -143,16 +144,17 @@ async fn r014_a_result_is_filed_under_the_key_of_the_dispatch_and_a_foreign_key_
 
 #[tokio::test]
 async fn r_k5_two_processes_that_resume_one_record_run_it_once() {
-    let setup = sqlite(Idem::builder()).await;
-    let address = setup.file.as_ref().expect("a file").address();
-    let other = Idem::builder().clock(setup.clock.clone()).open(&address).await.expect("the same ledger");
-    let call = setup.call_as("call_1", 1);
-    let prepared = through_text(&prepare(ship(&call, order("A-1"), setup.world.clone())).await.expect("a record"));
-    let (here, there) = (setup.idem.call().resume(prepared.clone()), other.call().resume(prepared.clone()));
-    let (one, two) = tokio::join!(told(&setup, &here, "A-1"), told(&setup, &there, "A-1"));
-    assert_eq!([one.is_replay(), two.is_replay()].iter().filter(|it| **it).count(), 1, "{one:?} {two:?}");
-    assert_eq!(one.operation(), two.operation());
-    assert_eq!(setup.world.effects(), ["A-1"]);
+    for setup in lasting().await {
+        let address = setup.home.as_ref().expect("a home").address();
+        let other = Idem::builder().clock(setup.clock.clone()).open(&address).await.expect("the same ledger");
+        let call = setup.call_as("call_1", 1);
+        let prepared = through_text(&prepare(ship(&call, order("A-1"), setup.world.clone())).await.expect("a record"));
+        let (here, there) = (setup.idem.call().resume(prepared.clone()), other.call().resume(prepared.clone()));
+        let (one, two) = tokio::join!(told(&setup, &here, "A-1"), told(&setup, &there, "A-1"));
+        assert_eq!([one.is_replay(), two.is_replay()].iter().filter(|it| **it).count(), 1, "{one:?} {two:?}");
+        assert_eq!(one.operation(), two.operation());
+        assert_eq!(setup.world.effects(), ["A-1"]);
+    }
 }
 
 /// Runs `fresh turn`, and kills it when it says that its last effect has happened; gives back its checkpoint.
@@ -181,39 +183,44 @@ fn turn_until_killed(arguments: &[&str]) -> Vec<Value> {
 #[test]
 fn r101_a_turn_resumed_from_its_checkpoint_repeats_nothing() {
     const ROUNDS: usize = 100;
+    // Each is a process that opens the ledger anew; those of a file are many enough for chance.
+    const ROUNDS_ON_A_SERVER: usize = 25;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
-    let file = LedgerFile::new();
-    let effects = EffectFile::new(file.folder().join("effects"));
-    let log = file.folder().join("effects").display().to_string();
-    for round in 0..ROUNDS {
-        let checkpoint = turn_until_killed(&[&file.address(), &log, &round.to_string(), "guarded"]);
-        assert_eq!(checkpoint.len(), 3, "a record for each tool, made before its dispatch");
-        // Another process, new ids, the checkpoint's records.
-        let told: Vec<Value> = runtime.block_on(async {
-            let idem = Idem::open(&file.address()).await.expect("the ledger that the killed one left");
-            idem_tests::tools::turn(&idem, &effects, round, &checkpoint).await
-        });
-        assert_eq!(told[0]["replayed"], true, "round {round}: {told:?}");
-        assert_eq!(told[1]["replayed"], true, "round {round}: {told:?}");
-        assert_eq!(told[2]["outcome"], "in_progress", "its owner's lease has not ended: {}", told[2]);
-        for effect in ["charge", "mark", "notify"] {
-            assert_eq!(effects.count(&format!("{effect} {round}")), 1, "round {round}: {effect}");
+    for place in Place::lasting() {
+        let rounds = if place.is_server() { ROUNDS_ON_A_SERVER } else { ROUNDS };
+        let home = place.home().expect("a home");
+        let effects = EffectFile::new(home.folder().join("effects"));
+        let log = home.folder().join("effects").display().to_string();
+        for round in 0..rounds {
+            let checkpoint = turn_until_killed(&[home.address(), &log, &round.to_string(), "guarded"]);
+            assert_eq!(checkpoint.len(), 3, "a record for each tool, made before its dispatch");
+            // Another process, new ids, the checkpoint's records.
+            let told: Vec<Value> = runtime.block_on(async {
+                let idem = Idem::open(home.address()).await.expect("the ledger that the killed one left");
+                idem_tests::tools::turn(&idem, &effects, round, &checkpoint).await
+            });
+            assert_eq!(told[0]["replayed"], true, "round {round}: {told:?}");
+            assert_eq!(told[1]["replayed"], true, "round {round}: {told:?}");
+            assert_eq!(told[2]["outcome"], "in_progress", "its owner's lease has not ended: {}", told[2]);
+            for effect in ["charge", "mark", "notify"] {
+                assert_eq!(effects.count(&format!("{effect} {round}")), 1, "round {round}: {effect}");
+            }
         }
-    }
-    // The control arm: the same turn without the guard, killed and resumed once, shows what the guard is for.
-    let round = ROUNDS.to_string();
-    turn_until_killed(&[&file.address(), &log, &round, "bare"]);
-    turn_until_killed(&[&file.address(), &log, &round, "bare"]);
-    for effect in ["charge", "mark", "notify"] {
-        assert_eq!(effects.count(&format!("{effect} {round}")), 2, "unprotected: {effect}");
+        // The control arm: the same turn without the guard, killed and resumed once, shows what the guard is for.
+        let round = rounds.to_string();
+        turn_until_killed(&[home.address(), &log, &round, "bare"]);
+        turn_until_killed(&[home.address(), &log, &round, "bare"]);
+        for effect in ["charge", "mark", "notify"] {
+            assert_eq!(effects.count(&format!("{effect} {round}")), 2, "unprotected: {effect}");
+        }
     }
 }
 
 // R-E6
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_e6_effects_of_one_turn_are_operations_of_their_own() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let first = ship_outcome(&call, order("A-1"), setup.world.clone()).await.operation();
         let second = bill_outcome(&call, order("A-1"), setup.world.clone()).await.operation();

@@ -6,7 +6,7 @@ use idem_runtime::{ErrorClass, Idem, Outcome, Refusal, RefusalKind, Timestamp, T
 use idem_tests::{
     timing::Gate,
     tools::{ToolError, classify},
-    world::{Setup, World, both, both_with, config},
+    world::{Setup, World, config, every_store, every_store_with},
 };
 
 const DAY: Duration = Duration::from_hours(24);
@@ -54,7 +54,7 @@ fn ended<T: std::fmt::Debug>(outcome: Outcome<T>) -> Refusal {
 // R-L6 (SQLite and memory; PostgreSQL comes later)
 #[tokio::test]
 async fn r084_retention_has_ended_exactly_from_its_last_nanosecond_on() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let operation = told(&setup, &call, "A-1").await.operation().expect("an operation");
         setup.clock.advance(just_before(DAY));
@@ -66,8 +66,8 @@ async fn r084_retention_has_ended_exactly_from_its_last_nanosecond_on() {
         let record = setup.record(operation).await;
         let until = record.retain_until.expect("a finished record");
         assert_eq!(until, record.reserved_at.after(DAY), "one unit from the attribute to the record");
-        if let Some(file) = &setup.file {
-            assert_eq!(file.column::<i64>("select retain_until from idem_operations"), [until.as_nanos()]);
+        if let Some(home) = &setup.home {
+            assert_eq!(home.column::<i64>("select retain_until from idem_operations"), [until.as_nanos()]);
         }
     }
     // Random instants: ended at t if and only if t is not before the end.
@@ -80,7 +80,7 @@ async fn r084_retention_has_ended_exactly_from_its_last_nanosecond_on() {
     for round in 0..40 {
         let retain = Duration::from_nanos(1 + draw(u64::try_from(DAY.as_nanos()).expect("small")));
         let small = config(|it| it.retain = retain);
-        for setup in both_with(|| Idem::builder().config(small.clone())).await {
+        for setup in every_store_with(|| Idem::builder().config(small.clone())).await {
             let call = setup.call_as("call_1", 1);
             let told = async || by_config_outcome(&call, 1, setup.world.clone()).await;
             let operation = told().await.operation().expect("an operation");
@@ -114,7 +114,7 @@ async fn by_config(call: &ToolCall, a: u8, #[idem(state)] world: World) -> Resul
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r088_a_tombstone_answers_and_what_is_unknown_is_never_removed() {
     let keep = config(|it| it.tombstone = 90 * DAY);
-    for setup in both_with(|| Idem::builder().config(keep.clone())).await {
+    for setup in every_store_with(|| Idem::builder().config(keep.clone())).await {
         let (done, unknown, failed) =
             (setup.call_as("call_1", 1), setup.call_as("call_2", 1), setup.call_as("call_3", 1));
         let operation = told(&setup, &done, "A-1").await.operation().expect("an operation");
@@ -157,7 +157,7 @@ async fn long(call: &ToolCall, a: u8, #[idem(state)] gate: Gate) -> Result<u8, T
 
 #[tokio::test]
 async fn r_l6_after_its_tombstone_an_operation_is_a_stranger_to_every_caller() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         told(&setup, &call, "A-1").await.into_result().expect("refunded");
         setup.clock.advance(100 * DAY + 100 * DAY);
@@ -172,7 +172,7 @@ async fn r_l6_after_its_tombstone_an_operation_is_a_stranger_to_every_caller() {
 
 #[tokio::test]
 async fn r_l6_a_tombstone_answers_the_same_call_and_equal_arguments_are_a_new_occurrence() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let Outcome::Succeeded(first) = told(&setup, &call, "A-1").await else { panic!("no success") };
         let by_id = setup.call().operation_id("approved-1");
@@ -195,7 +195,7 @@ async fn r_l6_a_tombstone_answers_the_same_call_and_equal_arguments_are_a_new_oc
 
 #[tokio::test]
 async fn r_l6_the_same_call_is_told_that_retention_ended_after_a_newer_occurrence() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let first = told(&setup, &call, "A-1").await;
         setup.clock.advance(DAY);
@@ -208,7 +208,7 @@ async fn r_l6_the_same_call_is_told_that_retention_ended_after_a_newer_occurrenc
 
 #[tokio::test]
 async fn r_l6_after_retention_run_makes_the_same_call_new() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let told = async |call: &ToolCall| again_outcome(call, "A-1".into(), setup.world.clone()).await;
         let first = told(&call).await;
@@ -227,7 +227,7 @@ async fn r_l6_after_retention_run_makes_the_same_call_new() {
 // R-K2: ids are derived, and still every occurrence has its own.
 #[tokio::test]
 async fn r_l6_three_hundred_occurrences_of_one_call_have_three_hundred_ids() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let mut ids = std::collections::HashMap::new();
         for occurrence in 0..300 {
@@ -243,7 +243,7 @@ async fn r_l6_three_hundred_occurrences_of_one_call_have_three_hundred_ids() {
 
 #[tokio::test]
 async fn r_l6_a_final_failure_is_kept_and_ends_like_a_success() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         refusal(told(&setup, &call, "declined").await);
         setup.clock.advance(just_before(DAY));
@@ -265,7 +265,7 @@ async fn r_l6_what_may_be_retried_has_no_retention() {
     fn may(_: &ToolError) -> ErrorClass {
         ErrorClass::Retryable
     }
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let failed = refusal(flaky_outcome(&call, 1, setup.world.clone()).await);
         setup.clock.advance(1000 * DAY);

@@ -16,7 +16,7 @@ use idem_runtime::{
 };
 use idem_tests::{
     provider::{Bank, BankError, Provider, Refund, SendError, Sending, classify},
-    world::{Setup, both_with, memory},
+    world::{Setup, every_store_with, memory},
 };
 use serde::{Deserialize, Serialize};
 
@@ -215,8 +215,8 @@ impl Stage {
     }
 }
 
-async fn stages() -> [Stage; 2] {
-    both_with(|| Idem::builder().jitter_seed(7)).await.map(Stage::of)
+async fn stages() -> Vec<Stage> {
+    every_store_with(|| Idem::builder().jitter_seed(7)).await.into_iter().map(Stage::of).collect()
 }
 
 /// Calls the `…_outcome` of a tool on a stage with the usual arguments.

@@ -11,9 +11,10 @@ use idem_runtime::{
     testing::TestClock,
 };
 use idem_tests::{
+    home::{Home, Place},
     provider::{Bank, BankError, Looking, Provider, Refund, SendError, Sending, classify},
     timing::{Gate, until},
-    world::{both_with, config},
+    world::{config, every_store_with},
 };
 
 use child::Child;
@@ -78,8 +79,7 @@ fn call(idem: &Idem, order: &str) -> ToolCall {
 }
 
 async fn open(folder: &Path, clock: &TestClock) -> Idem {
-    let address = format!("sqlite://{}", folder.join("idem.db").display());
-    Idem::builder().jitter_seed(7).clock(clock.clone()).open(&address).await.expect("a ledger")
+    Idem::builder().jitter_seed(7).clock(clock.clone()).open(&Home::address_of(folder)).await.expect("a ledger")
 }
 
 /// Plays the part that this process was started for; nothing, when it is the test run itself. `works ADDRESS ORDER…`
@@ -125,19 +125,19 @@ fn child_process() {
 
 /// A ledger whose worker was killed while its refunds of these orders stood after their sends.
 struct Killed {
-    folder: tempfile::TempDir,
+    home: Home,
     provider: Provider,
     clock: TestClock,
     desk: Desk,
 }
 
 impl Killed {
-    fn while_refunding(orders: &[&str], sends: impl IntoIterator<Item = Sending>) -> Self {
-        let (folder, clock) = (tempfile::tempdir().expect("a folder"), TestClock::default());
+    fn while_refunding(place: Place, orders: &[&str], sends: impl IntoIterator<Item = Sending>) -> Self {
+        let (home, clock) = (place.home().expect("a home"), TestClock::default());
         let provider = Provider::start(&clock);
         provider.habits(|habits| habits.keyed = false);
         provider.sends(sends);
-        let mut worker = Child::start(&format!("works {} {}", provider.address(), orders.join(" ")), folder.path());
+        let mut worker = Child::start(&format!("works {} {}", provider.address(), orders.join(" ")), home.folder());
         for _ in orders {
             assert_eq!(worker.hear(), "sent");
         }
@@ -145,11 +145,11 @@ impl Killed {
         drop(worker);
         assert_eq!(provider.sent(), orders.len());
         let desk = Desk { bank: provider.bank(), stands: Stands::At(Gate::opened()) };
-        Self { folder, provider, clock, desk }
+        Self { home, provider, clock, desk }
     }
 
     async fn restarted(&self) -> Idem {
-        open(self.folder.path(), &self.clock).await
+        open(self.home.folder(), &self.clock).await
     }
 
     async fn call(&self, idem: &Idem, order: &str) -> Outcome<Refund> {
@@ -159,7 +159,7 @@ impl Killed {
     /// What a reconciler of a process of its own says, so long after the beginning.
     fn reconciled(&self, after: Duration) -> String {
         let role = format!("reconciles {} {}", self.provider.address(), after.as_secs());
-        Child::start(&role, self.folder.path()).hear()
+        Child::start(&role, self.home.folder()).hear()
     }
 
     /// One refund of the order happened, and it is the one that was meant.
@@ -196,108 +196,124 @@ fn kind<T: std::fmt::Debug>(outcome: &Outcome<T>) -> &RefusalKind {
 // R-U6
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_u6_a_restart_finds_what_was_in_flight_and_asks_before_anyone_tries_again() {
-    let killed = Killed::while_refunding(&["A-1"], []);
-    killed.one_effect("A-1");
-    // Its lease has not ended: it is left alone, by a new process and by a retry.
-    assert_eq!(killed.reconciled(BEFORE_ITS_END), "taken over 0, applied 0, not applied 0, inconclusive 0");
-    let idem = killed.restarted().await;
-    killed.clock.advance(BEFORE_ITS_END);
-    assert!(matches!(kind(&killed.call(&idem, "A-1").await), RefusalKind::InProgress { .. }));
-    assert_eq!(killed.asked(), ["POST"]);
-    // It has: the provider is asked, and only then is there an answer for the retry.
-    killed.clock.advance(SECOND);
-    assert_eq!(killed.reconciled(LEASE), "taken over 1, applied 1, not applied 0, inconclusive 0");
-    let told = killed.call(&idem, "A-1").await;
-    assert!(told.is_replay(), "{told:?}");
-    assert_eq!(told.value().map(|refund| refund.id.as_str()), Some("rf_1"));
-    assert_eq!(killed.asked(), ["POST", "GET"], "nothing was sent again");
-    assert_eq!(killed.reconciled(LEASE * 2), "taken over 0, applied 0, not applied 0, inconclusive 0");
-    killed.one_effect("A-1");
-    // The control arm: who takes a lease that ended for a failure sends again.
-    killed.desk.bank.send("again", "A-1", CENTS, RECIPIENT).await.expect("a refund");
-    assert_eq!(killed.provider.refunds_of("A-1"), 2);
+    for place in Place::lasting() {
+        let killed = Killed::while_refunding(place, &["A-1"], []);
+        killed.one_effect("A-1");
+        // Its lease has not ended: it is left alone, by a new process and by a retry.
+        assert_eq!(killed.reconciled(BEFORE_ITS_END), "taken over 0, applied 0, not applied 0, inconclusive 0");
+        let idem = killed.restarted().await;
+        killed.clock.advance(BEFORE_ITS_END);
+        assert!(matches!(kind(&killed.call(&idem, "A-1").await), RefusalKind::InProgress { .. }));
+        assert_eq!(killed.asked(), ["POST"]);
+        // It has: the provider is asked, and only then is there an answer for the retry.
+        killed.clock.advance(SECOND);
+        assert_eq!(killed.reconciled(LEASE), "taken over 1, applied 1, not applied 0, inconclusive 0");
+        let told = killed.call(&idem, "A-1").await;
+        assert!(told.is_replay(), "{told:?}");
+        assert_eq!(told.value().map(|refund| refund.id.as_str()), Some("rf_1"));
+        assert_eq!(killed.asked(), ["POST", "GET"], "nothing was sent again");
+        assert_eq!(killed.reconciled(LEASE * 2), "taken over 0, applied 0, not applied 0, inconclusive 0");
+        killed.one_effect("A-1");
+        // The control arm: who takes a lease that ended for a failure sends again.
+        killed.desk.bank.send("again", "A-1", CENTS, RECIPIENT).await.expect("a refund");
+        assert_eq!(killed.provider.refunds_of("A-1"), 2);
+    }
 }
 
 // R-U6
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_u6_everything_that_was_in_flight_is_found() {
-    let orders = ["A-1", "A-2", "A-3", "A-4", "A-5"];
-    let killed = Killed::while_refunding(&orders, []);
-    let idem = killed.restarted().await;
-    assert_eq!(states(&idem).await, [State::InProgress; 5]);
-    assert_eq!(killed.reconciled(LEASE), "taken over 5, applied 5, not applied 0, inconclusive 0");
-    assert_eq!(states(&idem).await, [State::Succeeded; 5]);
-    for order in orders {
-        assert!(killed.call(&idem, order).await.is_replay());
-        killed.one_effect(order);
+    for place in Place::lasting() {
+        let orders = ["A-1", "A-2", "A-3", "A-4", "A-5"];
+        let killed = Killed::while_refunding(place, &orders, []);
+        let idem = killed.restarted().await;
+        assert_eq!(states(&idem).await, [State::InProgress; 5]);
+        assert_eq!(killed.reconciled(LEASE), "taken over 5, applied 5, not applied 0, inconclusive 0");
+        assert_eq!(states(&idem).await, [State::Succeeded; 5]);
+        for order in orders {
+            assert!(killed.call(&idem, order).await.is_replay());
+            killed.one_effect(order);
+        }
+        assert_eq!(killed.provider.sent(), 5);
     }
-    assert_eq!(killed.provider.sent(), 5);
 }
 
 // R-U6
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_u6_what_never_reached_the_provider_is_tried_again_after_proof_and_not_before() {
-    let killed = Killed::while_refunding(&["A-1"], [Sending::Dropped]);
-    let idem = killed.restarted().await;
-    // Not found proves nothing before the effects have settled, counted from the lease's end.
-    killed.clock.advance(BEFORE_IT_SETTLES);
-    assert_eq!(killed.reconciled(BEFORE_IT_SETTLES), "taken over 1, applied 0, not applied 0, inconclusive 1");
-    assert_eq!(kind(&killed.call(&idem, "A-1").await), &RefusalKind::Unknown);
-    assert_eq!((killed.provider.sent(), killed.provider.refunds_of("A-1")), (1, 0));
-    // A provider that is down proves nothing either, however late it is.
-    killed.provider.lookups(Looking::Dropped);
-    killed.clock.advance(Duration::from_hours(24));
-    assert_eq!(kind(&killed.call(&idem, "A-1").await), &RefusalKind::Unknown);
-    assert_eq!(killed.provider.sent(), 1);
-    killed.provider.lookups(Looking::Answered);
-    killed.clock.advance(Duration::from_hours(1));
-    assert_eq!(killed.reconciled(Duration::from_hours(26)), "taken over 0, applied 0, not applied 1, inconclusive 0");
-    let told = killed.call(&idem, "A-1").await;
-    assert!(matches!(&told, Outcome::Succeeded(it) if it.told.replay.is_none() && it.told.attempt == 2), "{told:?}");
-    let asked = killed.asked();
-    assert_eq!((asked.first(), asked.last()), (Some(&"POST".to_owned()), Some(&"POST".to_owned())));
-    assert_eq!(asked.iter().filter(|method| *method == "POST").count(), 2, "{asked:?}");
-    killed.one_effect("A-1");
+    for place in Place::lasting() {
+        let killed = Killed::while_refunding(place, &["A-1"], [Sending::Dropped]);
+        let idem = killed.restarted().await;
+        // Not found proves nothing before the effects have settled, counted from the lease's end.
+        killed.clock.advance(BEFORE_IT_SETTLES);
+        assert_eq!(killed.reconciled(BEFORE_IT_SETTLES), "taken over 1, applied 0, not applied 0, inconclusive 1");
+        assert_eq!(kind(&killed.call(&idem, "A-1").await), &RefusalKind::Unknown);
+        assert_eq!((killed.provider.sent(), killed.provider.refunds_of("A-1")), (1, 0));
+        // A provider that is down proves nothing either, however late it is.
+        killed.provider.lookups(Looking::Dropped);
+        killed.clock.advance(Duration::from_hours(24));
+        assert_eq!(kind(&killed.call(&idem, "A-1").await), &RefusalKind::Unknown);
+        assert_eq!(killed.provider.sent(), 1);
+        killed.provider.lookups(Looking::Answered);
+        killed.clock.advance(Duration::from_hours(1));
+        assert_eq!(
+            killed.reconciled(Duration::from_hours(26)),
+            "taken over 0, applied 0, not applied 1, inconclusive 0"
+        );
+        let told = killed.call(&idem, "A-1").await;
+        assert!(
+            matches!(&told, Outcome::Succeeded(it) if it.told.replay.is_none() && it.told.attempt == 2),
+            "{told:?}"
+        );
+        let asked = killed.asked();
+        assert_eq!((asked.first(), asked.last()), (Some(&"POST".to_owned()), Some(&"POST".to_owned())));
+        assert_eq!(asked.iter().filter(|method| *method == "POST").count(), 2, "{asked:?}");
+        killed.one_effect("A-1");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r046_a_retry_after_the_lease_looks_up_what_the_killed_worker_did() {
-    let killed = Killed::while_refunding(&["A-1"], []);
-    let idem = killed.restarted().await;
-    killed.clock.advance(LEASE);
-    // No reconciler runs: the retry asks by itself, and a second one is a replay without asking.
-    for _ in 0..2 {
-        let told = killed.call(&idem, "A-1").await;
-        assert!(told.is_replay(), "{told:?}");
-        assert_eq!(told.to_json()["outcome"], "succeeded");
+    for place in Place::lasting() {
+        let killed = Killed::while_refunding(place, &["A-1"], []);
+        let idem = killed.restarted().await;
+        killed.clock.advance(LEASE);
+        // No reconciler runs: the retry asks by itself, and a second one is a replay without asking.
+        for _ in 0..2 {
+            let told = killed.call(&idem, "A-1").await;
+            assert!(told.is_replay(), "{told:?}");
+            assert_eq!(told.to_json()["outcome"], "succeeded");
+        }
+        assert_eq!(killed.asked(), ["POST", "GET"]);
+        assert_eq!(states(&idem).await, [State::Succeeded]);
+        assert_eq!(records(&idem).await[0].attempt, 1, "no second attempt was granted");
+        killed.one_effect("A-1");
     }
-    assert_eq!(killed.asked(), ["POST", "GET"]);
-    assert_eq!(states(&idem).await, [State::Succeeded]);
-    assert_eq!(records(&idem).await[0].attempt, 1, "no second attempt was granted");
-    killed.one_effect("A-1");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_is_not_killed_settles_by_itself() {
     // The control arm of the kill: let go, the same worker records its success, and nobody has to ask.
-    let (folder, clock) = (tempfile::tempdir().expect("a folder"), TestClock::default());
-    let provider = Provider::start(&clock);
-    let mut worker = Child::start(&format!("works {} A-1", provider.address()), folder.path());
-    assert_eq!(worker.hear(), "sent");
-    worker.say("go on");
-    assert_eq!(worker.hear(), "succeeded");
-    let idem = open(folder.path(), &clock).await;
-    let desk = Desk { bank: provider.bank(), stands: Stands::At(Gate::opened()) };
-    let told = refund_outcome(&call(&idem, "A-1"), desk, "A-1".to_owned(), CENTS).await;
-    assert!(told.is_replay(), "{told:?}");
-    assert_eq!((provider.looked_up(), provider.effects().len()), (0, 1));
+    for place in Place::lasting() {
+        let (home, clock) = (place.home().expect("a home"), TestClock::default());
+        let provider = Provider::start(&clock);
+        let mut worker = Child::start(&format!("works {} A-1", provider.address()), home.folder());
+        assert_eq!(worker.hear(), "sent");
+        worker.say("go on");
+        assert_eq!(worker.hear(), "succeeded");
+        let idem = open(home.folder(), &clock).await;
+        let desk = Desk { bank: provider.bank(), stands: Stands::At(Gate::opened()) };
+        let told = refund_outcome(&call(&idem, "A-1"), desk, "A-1".to_owned(), CENTS).await;
+        assert!(told.is_replay(), "{told:?}");
+        assert_eq!((provider.looked_up(), provider.effects().len()), (0, 1), "{}", place.name());
+    }
 }
 
 // R-C2 R-U6
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_u6_a_hung_body_ends_as_unknown_at_its_longest_time_and_is_settled_by_the_lookup() {
     let longest = |it: &mut Config| it.run_max = Duration::from_mins(2);
-    for setup in both_with(|| Idem::builder().jitter_seed(7).config(config(longest))).await {
+    for setup in every_store_with(|| Idem::builder().jitter_seed(7).config(config(longest))).await {
         let name = setup.name();
         let provider = Provider::start(&setup.clock);
         provider.habits(|habits| habits.keyed = false);

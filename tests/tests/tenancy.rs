@@ -7,7 +7,7 @@ use idem_runtime::{
 };
 use idem_tests::{
     tools::ToolError,
-    world::{Setup, TENANT, World, both, sqlite},
+    world::{Setup, TENANT, World, every_store, lasting_with},
 };
 
 #[idempotent(scope = "conversation", key = "tool_call_id|args")]
@@ -30,7 +30,7 @@ fn refusal<T: std::fmt::Debug>(outcome: Outcome<T>) -> Refusal {
 // R-S3
 #[tokio::test]
 async fn r030_two_tenants_with_equal_calls_are_two_operations() {
-    for setup in both().await {
+    for setup in every_store().await {
         let first = told(&setup, &of(&setup, "T1"), "A-1").await;
         let second = told(&setup, &of(&setup, "T2"), "A-1").await;
         assert_eq!(setup.world.effects(), ["A-1", "A-1"], "{}", setup.name());
@@ -40,14 +40,25 @@ async fn r030_two_tenants_with_equal_calls_are_two_operations() {
         let again = told(&setup, &of(&setup, "T2"), "A-1").await;
         assert!(again.is_replay());
         assert_eq!(again.value().map(String::as_str), Some("refund 2 of A-1"));
-        if let Some(file) = &setup.file {
-            // The unique index is over a scope, and a scope is one tenant's by its own.
-            let indexed: Vec<String> =
-                file.column("select name from pragma_index_info('sqlite_autoindex_idem_scopes_1')");
-            assert_eq!(indexed.first().map(String::as_str), Some("tenant"));
-            let key: Vec<String> = file.column("select name from pragma_table_info('idem_identities') where pk = 1");
-            assert_eq!(key, ["scope"]);
-            assert_eq!(file.column::<i64>("select count(distinct tenant) from idem_scopes"), [2]);
+        if let Some(home) = &setup.home {
+            // In the file the unique index is over a scope, and a scope is one tenant's by its own; in the server every key
+            // begins with the tenant.
+            let first_of_key = |table: &str| -> String {
+                let columns: Vec<String> = home.column(&if home.place().is_server() {
+                    format!(
+                        "select a.attname from pg_index i join pg_attribute a on a.attrelid = i.indrelid
+                         and a.attnum = i.indkey[0] where i.indisprimary and i.indrelid = '{table}'::regclass"
+                    )
+                } else if table == "idem_scopes" {
+                    "select name from pragma_index_info('sqlite_autoindex_idem_scopes_1') where seqno = 0".to_owned()
+                } else {
+                    format!("select name from pragma_table_info('{table}') where pk = 1")
+                });
+                columns.concat()
+            };
+            assert_eq!(first_of_key("idem_scopes"), "tenant");
+            assert_eq!(first_of_key("idem_identities"), if home.place().is_server() { "tenant" } else { "scope" });
+            assert_eq!(home.column::<i64>("select count(distinct tenant) from idem_scopes"), [2]);
         }
     }
 }
@@ -55,7 +66,7 @@ async fn r030_two_tenants_with_equal_calls_are_two_operations() {
 // R-X1
 #[tokio::test]
 async fn r031_another_tenant_s_key_and_id_reveal_nothing() {
-    for setup in both().await {
+    for setup in every_store().await {
         let first = told(&setup, &of(&setup, "T1"), "A-1").await;
         let Outcome::Succeeded(success) = &first else { panic!("{first:?}") };
         let operation = success.told.operation;
@@ -116,7 +127,7 @@ async fn answer(context: Context, question: String, #[idem(state)] world: World)
 // R-S3
 #[tokio::test]
 async fn r033_the_context_is_no_argument_and_its_tenant_counts() {
-    for setup in both().await {
+    for setup in every_store().await {
         let context = |tenant| Context { call: of(&setup, tenant) };
         let told = async |tenant| answer_outcome(context(tenant), "q".into(), setup.world.clone()).await;
         let (acme, evil) = (told("acme").await, told("evil").await);
@@ -149,7 +160,7 @@ scoped! {
 
 #[tokio::test]
 async fn r_s2_each_scope_separates_and_joins_as_it_says() {
-    for setup in both().await {
+    for setup in every_store().await {
         let world = || setup.world.clone();
         let call = |at: &str| {
             let call = setup.idem.call().tenant(TENANT).conversation(at).workflow(at);
@@ -182,7 +193,7 @@ async fn r_s2_each_scope_separates_and_joins_as_it_says() {
 
 #[tokio::test]
 async fn r_s3_the_tenant_takes_part_in_every_scope_and_is_required() {
-    for setup in both().await {
+    for setup in every_store().await {
         let world = || setup.world.clone();
         for tenant in ["T1", "T2"] {
             let call = setup.idem.call().tenant(tenant);
@@ -198,15 +209,18 @@ async fn r_s3_the_tenant_takes_part_in_every_scope_and_is_required() {
         }
         assert_eq!(setup.operations().await, before);
     }
-    let single = sqlite(Idem::builder().single_tenant("only")).await;
-    in_tenant(&single.idem.call(), 1, single.world.clone()).await.expect("an application with one tenant says so once");
+    for single in lasting_with(|| Idem::builder().single_tenant("only")).await {
+        in_tenant(&single.idem.call(), 1, single.world.clone())
+            .await
+            .expect("an application with one tenant says so once");
+    }
     assert!(Idem::builder().single_tenant(" ").open("memory:").await.is_err());
 }
 
 // R-X3
 #[tokio::test]
 async fn r_s4_a_call_without_its_tool_s_scope_is_refused_before_anything() {
-    for setup in both().await {
+    for setup in every_store().await {
         let world = || setup.world.clone();
         let bare = setup.idem.call().tenant(TENANT).tool_call_id("call_1").turn(1);
         let calls =
@@ -235,7 +249,7 @@ async fn r_s4_a_tool_that_no_call_reaches_is_not_run_unguarded() {
         let _ = a;
         Ok(world.effect("alone"))
     }
-    for setup in both().await {
+    for setup in every_store().await {
         let refusal = refusal(alone_outcome(1, setup.world.clone()).await);
         assert_eq!(refusal.kind(), &RefusalKind::Invalid);
         assert_eq!((setup.operations().await, setup.world.effects().len()), (0, 0), "{}", setup.name());
@@ -247,7 +261,7 @@ async fn r_s4_a_tool_that_no_call_reaches_is_not_run_unguarded() {
 
 #[tokio::test]
 async fn r_s5_two_different_calls_both_happen_and_one_call_twice_happens_once() {
-    for setup in both().await {
+    for setup in every_store().await {
         for (id, order) in
             [("call_1", "A-1"), ("call_2", "A-2"), ("call_1", "A-1"), ("call_3", "A-1"), ("call_2", "A-2")]
         {
@@ -260,7 +274,7 @@ async fn r_s5_two_different_calls_both_happen_and_one_call_twice_happens_once() 
 
 #[tokio::test]
 async fn r_l2_another_principal_s_reuse_is_refused() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let (alice, bob) = (call.clone().principal("alice/refunds"), call.clone().principal("bob/refunds"));
         let first = told(&setup, &alice, "A-1").await;
@@ -293,7 +307,7 @@ async fn r_l2_two_attempts_are_two_attempts_of_one_record() {
         call.reference("rf_1");
         Ok(call.number())
     }
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call();
         let busy = refusal(second_time_lucky_outcome(&call, 1, setup.world.clone()).await);
         assert_eq!(busy.kind(), &RefusalKind::FailedRetryable);
@@ -302,12 +316,12 @@ async fn r_l2_two_attempts_are_two_attempts_of_one_record() {
         let record = setup.record(done.operation().expect("an operation")).await;
         assert_eq!((record.attempt, record.tool.version, record.reference.as_deref()), (2, 1, Some("rf_1")));
         assert_eq!(setup.operations().await, 1, "{}", setup.name());
-        if let Some(file) = &setup.file {
+        if let Some(home) = &setup.home {
             // The first attempt's token is the record's own handle; later ones have rows.
-            assert_eq!(file.column::<i64>("select id from idem_operations"), [record.row]);
-            assert_eq!(file.column::<i64>("select attempt from idem_attempts where fence > operation"), [2]);
-            assert_eq!(file.column::<i64>("select fence from idem_attempts"), [record.fence]);
-            let events: Vec<String> = file.column("select event from idem_history order by version");
+            assert_eq!(home.column::<i64>("select id from idem_operations"), [record.row]);
+            assert_eq!(home.column::<i64>("select attempt from idem_attempts where fence > operation"), [2]);
+            assert_eq!(home.column::<i64>("select fence from idem_attempts"), [record.fence]);
+            let events: Vec<String> = home.column("select event from idem_history order by version");
             assert_eq!(events, ["settle_retryable", "reserve", "settle_ok"]);
         }
     }

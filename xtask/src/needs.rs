@@ -21,19 +21,16 @@ pub(crate) const OF_TESTS: [Need; 2] = [
     },
     Need {
         what: "PostgreSQL",
-        why: "the tests of its store start a server of their own",
+        why: "the tests of its store start servers of their own, and stop and copy some of them",
         found: |sh| {
-            // A server that is there already will do, with a client to make schemas on it.
-            let needed: &[&str] = match sh.var("IDEM_TEST_POSTGRES_URL") {
-                Ok(_) => &["psql"],
-                Err(_) => &["initdb", "pg_ctl", "psql"],
-            };
+            // Also where a server is named: those that are killed are never the named one.
+            let needed = ["initdb", "pg_ctl", "pg_basebackup", "psql"];
             postgres_folders(sh).iter().any(|folder| needed.iter().all(|program| folder.join(program).exists()))
         },
         source: Source::Debian(&["postgresql"]),
         elsewhere: Some(
             "`dnf install postgresql-server postgresql`, `pacman -S postgresql` or `brew install postgresql`; or name the folder \
-             of its programs in IDEM_TEST_POSTGRES_BIN, or a server that is there in IDEM_TEST_POSTGRES_URL",
+             of its programs in IDEM_TEST_POSTGRES_BIN",
         ),
     },
 ];

@@ -116,12 +116,24 @@ fn features(sh: &Shell) -> Result<()> {
     Ok(())
 }
 
-/// nextest runs tests of all binaries at once; without it cargo's own runner tells the same, later.
+/// The variable that names a PostgreSQL server which is there already.
+const SERVER: &str = "IDEM_TEST_POSTGRES_URL";
+
+/// nextest runs tests of all binaries at once; without it cargo's own runner tells the same, later. Each of nextest's tests
+/// is a process of its own: one server for all of them is started before, unless one is named.
 fn tests(sh: &Shell) -> Result<()> {
-    if needs::answers(sh, "cargo", &["nextest", "--version"]) {
-        cmd!(sh, "cargo nextest run --workspace --all-features").run()?;
+    let run: &[&str] = if needs::answers(sh, "cargo", &["nextest", "--version"]) {
+        &["nextest", "run", "--workspace", "--all-features"]
     } else {
-        cmd!(sh, "cargo test --workspace --all-features --lib --bins --tests --examples").run()?;
+        &["test", "--workspace", "--all-features", "--lib", "--bins", "--tests", "--examples"]
+    };
+    if sh.var(SERVER).is_ok() {
+        cmd!(sh, "cargo {run...}").run()?;
+    } else {
+        // With the tests also the program is built that starts the server, and stops it whatever becomes of them.
+        cmd!(sh, "cargo {run...} --no-run").run()?;
+        let beside_server = Workspace::read(sh)?.program("beside-server");
+        cmd!(sh, "{beside_server} cargo {run...}").run()?;
     }
     // The digests once more, without the features of other crates that "all features" turns on.
     cmd!(sh, "cargo test --package idem-runtime --package idem-tests --lib --test identity").run()?;

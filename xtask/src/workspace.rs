@@ -3,7 +3,8 @@
 //! It must not know members by name: whoever asks brings the name along.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::env;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -21,6 +22,7 @@ pub(crate) fn shell() -> Result<Shell> {
 #[derive(Deserialize)]
 pub(crate) struct Workspace {
     packages: Vec<Package>,
+    target_directory: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -55,6 +57,11 @@ impl Workspace {
         let package = self.packages.iter().find(|package| package.name == member);
         let names = package.with_context(|| format!("no member is named `{member}`"))?.features.keys();
         Ok(names.filter(|name| *name != "default").cloned().collect())
+    }
+
+    /// Where a program of the workspace lies once it is built.
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
+        self.target_directory.join("debug").join(name).with_extension(env::consts::EXE_EXTENSION)
     }
 
     /// All examples, in the order of their names.

@@ -3,16 +3,20 @@
 use std::{collections::BTreeMap, fmt, path::Path as Folder, sync::Arc, time::Duration};
 
 use idem_runtime::{
-    Config, Idem, InlineCommit, MemoryStore, OperationId, Outcome, SqliteStore, Tenant,
+    Config, Idem, InlineCommit, OperationId, Outcome, Tenant,
     ledger::{Evidence, Listing, Resolution, State, Stored, StoredKind, Witnessed},
     testing::TestClock,
 };
-use idem_tests::{timing::until, world::TENANT};
+use idem_tests::{
+    home::{Home, Place},
+    store::AnyStore,
+    timing::until,
+    world::TENANT,
+};
 use rusqlite::Connection;
-use tempfile::TempDir;
 
 use super::{
-    child::{LEDGER, ORDER, PROVIDER, role},
+    child::{ORDER, PROVIDER, role},
     matrix::{Cell, Path},
     provider::{Payment, Provider, Switch},
     site::{Checkpoint, Fault, Site},
@@ -38,31 +42,33 @@ const IMPATIENT: Duration = Duration::from_millis(20);
 pub(crate) enum Ledgers {
     /// In memory: there the process goes on after the fault.
     Memory,
-    /// In a file for each path, which another [`Idem`] opens after the fault. Cells of a path leave nothing that another
+    /// In one home for each path, which another [`Idem`] opens after the fault. Cells of a path leave nothing that another
     /// one of it would find.
-    Files(BTreeMap<Path, Ground>),
-    /// In a new file for each cell, which nobody but the victim has open.
-    Fresh,
+    Kept(Place, BTreeMap<Path, Ground>),
+    /// In a new home for each cell, which nobody but the victim has open.
+    Fresh(Place),
 }
 
-/// A folder in which a ledger and a provider have their files.
+/// A home, in whose folder a provider has its file.
 #[derive(Debug)]
 pub(crate) struct Ground {
-    folder: TempDir,
+    home: Home,
     /// Held open, so that the ledger's log is grown once and not for each cell.
     _keeper: Option<Connection>,
 }
 
 impl Ground {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a folder"), _keeper: None }
+    fn new(place: Place) -> Self {
+        Self { home: place.home().expect("a home"), _keeper: None }
     }
 
-    fn kept() -> Self {
-        let ground = Self::new();
-        let file = ground.path().join(LEDGER);
-        let grown = SqliteStore::open(&file).expect("a ledger");
-        let keeper = Connection::open(&file).expect("the ledger's file");
+    async fn kept(place: Place) -> Self {
+        let ground = Self::new(place);
+        if place != Place::File {
+            return ground;
+        }
+        let grown = ground.home.store().await;
+        let keeper = ground.home.connect();
         let seen = keeper.query_row("select count(*) from sqlite_schema", [], |row| row.get::<_, i64>(0));
         assert!(seen.expect("its schema") > 0);
         drop(grown);
@@ -70,7 +76,7 @@ impl Ground {
     }
 
     fn path(&self) -> &Folder {
-        self.folder.path()
+        self.home.folder()
     }
 }
 
@@ -126,14 +132,24 @@ struct Scene {
 /// Runs a cell. Everything that it finds wrong is a panic with the cell's name.
 pub(crate) async fn run(cell: Cell, ledgers: &mut Ledgers) -> Tally {
     let fresh;
-    let (ground, in_file) = match ledgers {
-        Ledgers::Files(grounds) => (&*grounds.entry(cell.path).or_insert_with(Ground::kept), true),
-        Ledgers::Memory | Ledgers::Fresh => {
-            fresh = Ground::new();
-            (&fresh, matches!(ledgers, Ledgers::Fresh))
+    let (ground, place) = match ledgers {
+        Ledgers::Kept(place, grounds) => {
+            if !grounds.contains_key(&cell.path) {
+                grounds.insert(cell.path, Ground::kept(*place).await);
+            }
+            (&grounds[&cell.path], *place)
+        }
+        Ledgers::Fresh(place) => {
+            fresh = Ground::new(*place);
+            (&fresh, *place)
+        }
+        Ledgers::Memory => {
+            // The provider needs a folder.
+            fresh = Ground::new(Place::File);
+            (&fresh, Place::Memory)
         }
     };
-    let mut scene = Scene::after_the_fault(cell, ground.path(), in_file).await;
+    let mut scene = Scene::after_the_fault(cell, ground.path(), place).await;
     scene.is_as_expected().await;
     scene.clock.advance(PAST_THE_LEASE);
     scene.recovers().await;
@@ -150,13 +166,12 @@ fn name_of(outcome: &Outcome<Payment>) -> String {
 }
 
 async fn open(folder: &Folder, clock: &TestClock) -> Idem {
-    let address = format!("sqlite://{}", folder.join(LEDGER).display());
-    Idem::builder().clock(clock.clone()).open(&address).await.expect("a ledger")
+    Idem::builder().clock(clock.clone()).open(&Home::address_of(folder)).await.expect("a ledger")
 }
 
 impl Scene {
-    /// The world after the fault, in a process that begins anew where there is a file.
-    async fn after_the_fault(cell: Cell, folder: &Folder, in_file: bool) -> Self {
+    /// The world after the fault, in a process that begins anew unless the ledger is in memory.
+    async fn after_the_fault(cell: Cell, folder: &Folder, place: Place) -> Self {
         let clock = TestClock::default();
         let provider = Provider::at(&folder.join(PROVIDER), &clock);
         let lag = matches!(cell.path, Path::LookUp | Path::LookUpByCaller | Path::Search);
@@ -173,9 +188,9 @@ impl Scene {
         } else {
             let site = Site::armed(provider, cell.here, cell.fault);
             let order = format!("{:?} {:?}", cell.here, cell.fault);
-            let mut idem = begin(&site, &clock, in_file.then_some(folder));
+            let mut idem = begin(&site, &clock, (place != Place::Memory).then_some(folder)).await;
             strike(cell, &idem, &site, &order).await;
-            if in_file {
+            if place != Place::Memory {
                 // What the ledger could not write it writes while its process lives.
                 clock.advance(Duration::from_secs(2));
                 idem = open(folder, &clock).await;
@@ -183,7 +198,7 @@ impl Scene {
             (idem, site, order)
         };
         let operation = cell.path.tool().operation(&idem, &site, &order).await;
-        let name = format!("{:?}, {:?}, {:?} (in a file: {in_file})", cell.here, cell.fault, cell.path);
+        let name = format!("{:?}, {:?}, {:?} in {}", cell.here, cell.fault, cell.path, place.name());
         Self { cell, name, order, clock, site, idem, operation, calls: 1, tally }
     }
 
@@ -342,20 +357,14 @@ impl Scene {
     }
 }
 
-/// A ledger at a site, in memory or in a folder.
-fn begin(site: &Arc<Site>, clock: &TestClock, folder: Option<&Folder>) -> Idem {
+/// A ledger at a site, in memory or in the home that has this folder.
+async fn begin(site: &Arc<Site>, clock: &TestClock, folder: Option<&Folder>) -> Idem {
     let mut config = Config::default();
     // The ledger's own thread commits: a disk that hangs must not hang its caller.
     config.inline_commit = InlineCommit::Never;
     let builder = Idem::builder().clock(clock.clone()).config(config);
-    let idem = match folder {
-        None => builder.with_store(Standing::new(MemoryStore::new(), site)),
-        Some(folder) => {
-            let store = SqliteStore::open(folder.join(LEDGER)).expect("a store");
-            builder.with_store(Standing::new(store, site))
-        }
-    };
-    idem.expect("a ledger")
+    let address = folder.map_or("memory:".to_owned(), Home::address_of);
+    builder.with_store(Standing::new(AnyStore::at(&address).await, site)).expect("a ledger")
 }
 
 /// The first call, and the fault in it. What the caller hears has to be what the matrix says.

@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use idem_runtime::{Idem, SqliteStore, testing::TestClock};
+use idem_runtime::{Idem, testing::TestClock};
+use idem_tests::{home::Home, store::AnyStore};
 
 use super::{
     provider::{Bears, Provider},
@@ -14,9 +15,6 @@ use super::{
     tools::{Tool, call},
 };
 use crate::process;
-
-/// The ledger's file in a folder.
-pub(crate) const LEDGER: &str = "idem.db";
 
 /// The provider's file.
 pub(crate) const PROVIDER: &str = "provider.db";
@@ -52,7 +50,7 @@ fn pays(tool: Tool, here: Checkpoint, folder: &Path) {
     runtime.block_on(async {
         let clock = TestClock::default();
         let site = Site::armed(Provider::at(&folder.join(PROVIDER), &clock), here, Fault::Kill);
-        let store = Standing::new(SqliteStore::open(folder.join(LEDGER)).expect("a store"), &site);
+        let store = Standing::new(AnyStore::at(&Home::address_of(folder)).await, &site);
         let idem = Idem::builder().clock(clock).with_store(store).expect("a ledger");
         let outcome = tool.pay(&call(&idem, ORDER, 1), &site, ORDER).await;
         site.strikes(Checkpoint::Return);

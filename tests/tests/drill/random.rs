@@ -12,12 +12,12 @@ use std::{
     time::Duration,
 };
 
-use idem_runtime::{Idem, Outcome, Reconciler, SqliteStore, Tenant, Timestamp, ledger::State, testing::TestClock};
-use idem_tests::{dice::Dice, world::TENANT};
+use idem_runtime::{Idem, Outcome, Reconciler, Tenant, Timestamp, ledger::State, testing::TestClock};
+use idem_tests::{dice::Dice, home::Home, store::AnyStore, world::TENANT};
 use tokio::task::JoinSet;
 
 use super::{
-    child::{LEDGER, PROVIDER},
+    child::PROVIDER,
     provider::{Payment, Provider, Switch},
     site::Site,
     store::Standing,
@@ -75,7 +75,7 @@ pub(crate) fn works([seed, dies_at, orders]: [&str; 3], folder: &Path) {
     runtime.block_on(async {
         let clock = TestClock::new(Timestamp::from_nanos(now));
         let site = Site::drawn(Provider::at(&folder.join(PROVIDER), &clock), dice, dies_at);
-        let store = Standing::new(SqliteStore::open(folder.join(LEDGER)).expect("a store"), &site);
+        let store = Standing::new(AnyStore::at(&Home::address_of(folder)).await, &site);
         let idem = Idem::builder().clock(clock).with_store(store);
         let idem = idem.expect("a ledger");
         let mut calls = JoinSet::new();
@@ -128,8 +128,7 @@ pub(crate) async fn run(seed: u64, folder: &Path) -> Report {
     let clock = TestClock::default();
     let site = Site::calm(Provider::at(&folder.join(PROVIDER), &clock));
     site.provider.switch(Switch::Lag, 60);
-    let address = format!("sqlite://{}", folder.join(LEDGER).display());
-    let idem = Idem::builder().clock(clock.clone()).open(&address).await.expect("a ledger");
+    let idem = Idem::builder().clock(clock.clone()).open(&Home::address_of(folder)).await.expect("a ledger");
     let mut reconciler = idem.reconciler(bound(&site));
     for round in 0..ROUNDS {
         let now = idem_runtime::Clock::now(&clock).as_nanos();

@@ -27,39 +27,44 @@ impl<S: Store> Standing<S> {
         let reserves = commands.iter().any(|command| matches!(command, Command::Reserve(_)));
         let settles = commands.iter().any(|command| matches!(command, Command::Settle(_)));
         if reserves {
-            self.strike(Checkpoint::BeforeReserve)?;
+            strike(&self.site, self.inner.flow(), Checkpoint::BeforeReserve).await?;
         }
         if settles {
-            self.strike(Checkpoint::BeforeSettle)?;
+            strike(&self.site, self.inner.flow(), Checkpoint::BeforeSettle).await?;
         }
         let replies = self.inner.apply(commands, now).await?;
         if replies.iter().any(|reply| matches!(reply, Reply::Reserved(Reserved::Granted(_)))) {
-            self.strike(Checkpoint::Reserved)?;
+            strike(&self.site, self.inner.flow(), Checkpoint::Reserved).await?;
         }
         if settles {
-            self.strike(Checkpoint::Settled)?;
+            strike(&self.site, self.inner.flow(), Checkpoint::Settled).await?;
         }
         Ok(replies)
     }
+}
 
-    /// What strikes beside a commit: before it nothing was applied, after it the answer is lost.
-    fn strike(&self, here: Checkpoint) -> Result<(), StoreError> {
-        match self.site.strikes(here) {
-            None | Some(Fault::Kill) => Ok(()),
-            Some(Fault::NoEffect) => {
-                Err(StoreError::new(StoreErrorKind::Full, Aftermath::Nothing, "no space left on the device"))
-            }
-            Some(Fault::Reset) => {
-                Err(StoreError::new(StoreErrorKind::Other, Aftermath::Unknown, "connection reset by peer"))
-            }
-            Some(Fault::Timeout | Fault::Dropped) => {
-                // The disk hangs until the test lets it go on; only the ledger's own thread waits for it.
-                let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-                runtime.block_on(self.site.gate.pass());
-                Ok(())
-            }
-            Some(fault @ (Fault::Corrupt | Fault::Panic)) => panic!("{fault:?} does not strike a store in this drill"),
+/// What strikes beside a commit: before it nothing was applied, after it the answer is lost.
+async fn strike(site: &Site, flow: Flow, here: Checkpoint) -> Result<(), StoreError> {
+    match site.strikes(here) {
+        None | Some(Fault::Kill) => Ok(()),
+        Some(Fault::NoEffect) => {
+            Err(StoreError::new(StoreErrorKind::Full, Aftermath::Nothing, "no space left on the device"))
         }
+        Some(Fault::Reset) => {
+            Err(StoreError::new(StoreErrorKind::Other, Aftermath::Unknown, "connection reset by peer"))
+        }
+        Some(Fault::Timeout | Fault::Dropped) => {
+            // The disk hangs until the test lets it go on; only the ledger's own thread waits for it.
+            match flow {
+                Flow::Driven => site.gate.pass().await,
+                Flow::Blocking => {
+                    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+                    runtime.block_on(site.gate.pass());
+                }
+            }
+            Ok(())
+        }
+        Some(fault @ (Fault::Corrupt | Fault::Panic)) => panic!("{fault:?} does not strike a store in this drill"),
     }
 }
 

@@ -1,43 +1,48 @@
-//! The two stores, asked alike.
+//! Two stores to which the same happens.
 //!
-//! Must not know what is asked: it compares what they say.
+//! Must not know what happens to them, or which the second one is.
 
 use std::{fmt::Debug, sync::Arc};
 
 use idem_runtime::{
-    MemoryStore, OperationId, SqliteStore, Tenant, Timestamp,
-    ledger::{Command, Detail, Listing, Reader, Record, Reply, Store, Sweep},
+    MemoryStore, OperationId, Tenant, Timestamp,
+    ledger::{Begun, Command, Detail, Grant, Listing, Reader, Record, Reply, Reserved, Store, Sweep},
 };
-use tempfile::TempDir;
+use idem_tests::{
+    home::{Home, Place},
+    store::AnyStore,
+};
 use tokio::runtime::Runtime;
 
-/// A ledger in memory and one in a file, to which the same happens.
+/// A ledger in memory and one elsewhere, to which the same happens.
 pub(crate) struct Pair {
     memory: MemoryStore,
-    sqlite: SqliteStore,
+    other: AnyStore,
     readers: [Arc<dyn Reader>; 2],
     runtime: Runtime,
     pub(crate) now: Timestamp,
-    _folder: TempDir,
+    /// The last token that the memory store gave.
+    last_token: i64,
+    home: Home,
 }
 
 /// What both say where they agree.
-pub(crate) fn agreed<T: PartialEq + Debug>(what: &str, [memory, sqlite]: [T; 2]) -> Result<T, String> {
-    if memory == sqlite {
+pub(crate) fn agreed<T: PartialEq + Debug>(what: &str, [memory, other]: [T; 2]) -> Result<T, String> {
+    if memory == other {
         return Ok(memory);
     }
-    Err(format!("{what} differs:\n in memory {memory:?}\n in the file {sqlite:?}"))
+    Err(format!("{what} differs:\n in memory {memory:?}\n elsewhere {other:?}"))
 }
 
 impl Pair {
-    pub(crate) fn open() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let sqlite = SqliteStore::open(folder.path().join("idem.db")).expect("a ledger in a file");
-        let memory = MemoryStore::new();
-        let readers = [memory.reader(), sqlite.reader()];
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    /// New ones, the second in a home of this kind.
+    pub(crate) fn open(place: Place) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let home = place.home().expect("a home");
+        let (memory, other) = (MemoryStore::new(), runtime.block_on(home.store()));
+        let readers = [memory.reader(), other.reader()];
         let now = Timestamp::from_nanos(1_893_456_000_123_456_789);
-        Self { memory, sqlite, readers, runtime, now, _folder: folder }
+        Self { memory, other, readers, runtime, now, last_token: 0, home }
     }
 
     /// One command, to the memory store alone.
@@ -48,13 +53,31 @@ impl Pair {
 
     /// What the memory store was asked one by one is asked of the other in one batch; the replies have to be the same.
     pub(crate) fn second(&mut self, commands: &[Command], replies: &[Reply]) -> Result<(), String> {
-        let applied = self.runtime.block_on(self.sqlite.apply(commands, self.now));
-        let applied = applied.map_err(|error| format!("the file failed to {error}"))?;
+        self.no_gap_before();
+        let applied = self.runtime.block_on(self.other.apply(commands, self.now));
+        let applied = applied.map_err(|error| format!("the other store failed to {error}"))?;
         for (command, both) in commands.iter().zip(replies.iter().zip(&applied)) {
             let said = [both.0, both.1].map(|reply| format!("{reply:?}"));
             agreed(&format!("the reply to {command:?}"), said)?;
         }
+        for reply in replies {
+            if let Reply::Reserved(Reserved::Granted(Grant { fence, .. })) | Reply::Begun(Begun::Yours { fence, .. }) =
+                reply
+            {
+                self.last_token = *fence;
+            }
+        }
         agreed("the number of replies", [replies.len(), applied.len()]).map(drop)
+    }
+
+    /// A server draws a batch's tokens in advance and forgets those that it did not need. What is compared here are tokens
+    /// without such gaps.
+    fn no_gap_before(&self) {
+        if self.home.place().is_server() {
+            let last = self.last_token;
+            let moved = self.home.change(&format!("select setval('idem_fence', greatest({last}, 1), {last} > 0)"));
+            moved.expect("the next token");
+        }
     }
 
     /// A record as the memory store shows it.
@@ -99,14 +122,14 @@ impl Pair {
             due.sort_by_key(|record| record.row);
             found.push(due);
         }
-        let sqlite = found.pop().unwrap_or_default();
-        agreed("what a walk finds", [found.pop().unwrap_or_default(), sqlite])
+        let other = found.pop().unwrap_or_default();
+        agreed("what a walk finds", [found.pop().unwrap_or_default(), other])
     }
 }
 
 impl Drop for Pair {
     fn drop(&mut self) {
         self.memory.close();
-        self.sqlite.close();
+        self.other.close();
     }
 }

@@ -6,7 +6,7 @@ use idem_runtime::{Refusal, RefusalKind, ToolCall, idempotent};
 use idem_tests::{
     timing::{Gate, poll_times},
     tools::ToolError,
-    world::{World, both},
+    world::{World, every_store},
 };
 
 use crate::{fresh, refused, replayed};
@@ -52,7 +52,7 @@ async fn borrowing(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_detached_body_completes_when_its_caller_vanishes() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
         let caller = tokio::spawn({
             let (call, gate, world) = (call.clone(), gate.clone(), setup.world.clone());
@@ -70,7 +70,7 @@ async fn a_detached_body_completes_when_its_caller_vanishes() {
 
 #[tokio::test]
 async fn a_body_in_place_that_is_dropped_is_recorded_as_unknown_at_once() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
         // It came to the gate, and was never let through.
         let dropped = tokio::select! {
@@ -88,7 +88,7 @@ async fn a_body_in_place_that_is_dropped_is_recorded_as_unknown_at_once() {
 
 #[tokio::test]
 async fn a_body_that_borrows_runs_in_place() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
         let dropped = tokio::select! {
             biased;
@@ -103,7 +103,7 @@ async fn a_body_that_borrows_runs_in_place() {
 
 #[tokio::test]
 async fn a_call_that_is_never_polled_does_nothing() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         drop(detached(&call, 1, Gate::opened(), setup.world.clone()));
         assert!(poll_times(kept_in_place(&call, 1, Gate::opened(), setup.world.clone()), 0).await.is_none());
@@ -156,7 +156,7 @@ async fn full_of_exits(call: &ToolCall, text: String, #[idem(state)] world: Worl
 
 #[tokio::test]
 async fn r129_a_body_means_what_it_means_without_the_attribute() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = |text: &str| setup.call_as(text, 1);
         let run = async |text: &str| full_of_exits(&call(text), text.to_owned(), setup.world.clone()).await;
         for _ in 0..2 {
@@ -170,7 +170,7 @@ async fn r129_a_body_means_what_it_means_without_the_attribute() {
 
 #[tokio::test]
 async fn r129_an_early_error_goes_through_the_failure_policy() {
-    for setup in both().await {
+    for setup in every_store().await {
         let run = async |text: &str| full_of_exits(&setup.call_as(text, 1), text.to_owned(), setup.world.clone()).await;
         assert!(matches!(run("x").await, Err(ParseError::Number(_))));
         assert!(matches!(run("a-101").await, Err(ParseError::TooMany)));
@@ -200,7 +200,7 @@ async fn checked(call: &ToolCall, id: u64, mut cents: u64, #[idem(state)] world:
 
 #[tokio::test]
 async fn a_check_that_says_no_leaves_nothing_behind() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let denied = checked(&call, 1, 5_000, setup.world.clone()).await;
         assert!(matches!(denied, Err(ToolError::Declined)), "its own error: {denied:?}");
@@ -236,7 +236,7 @@ impl Shop {
 
 #[tokio::test]
 async fn a_check_of_a_method_sees_its_self() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let shop = |open| Shop { open, world: setup.world.clone() };
         assert_eq!(*refused(shop(false).sell_outcome(&call, 1, (2, 3)).await).kind(), RefusalKind::Denied);

@@ -3,7 +3,7 @@
 use idem_runtime::{RefusalKind, ToolCall, ToolCallSource, idempotent, scope};
 use idem_tests::{
     tools::ToolError,
-    world::{World, both},
+    world::{World, every_store},
 };
 
 use crate::{fresh, refused, replayed};
@@ -66,7 +66,7 @@ async fn outer(call: &ToolCall, id: u64, #[idem(state)] world: World) -> Result<
 
 #[tokio::test]
 async fn a_call_by_value_is_the_attempt_in_the_body() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = || setup.call_as("call_1", 1);
         assert_eq!(fresh(by_value_outcome(call(), 1, setup.world.clone()).await), 1);
         assert_eq!(replayed(by_value_outcome(call(), 1, setup.world.clone()).await), (1, "args"));
@@ -76,7 +76,7 @@ async fn a_call_by_value_is_the_attempt_in_the_body() {
 
 #[tokio::test]
 async fn a_context_carries_the_call_and_is_no_argument() {
-    for setup in both().await {
+    for setup in every_store().await {
         let request = || Request { extensions: Some(Carried(setup.call_as("call_1", 1))) };
         assert_eq!(fresh(from_a_context_outcome(request(), 1, setup.world.clone()).await), 1);
         assert_eq!(replayed(from_a_context_outcome(request(), 1, setup.world.clone()).await).1, "args");
@@ -88,7 +88,7 @@ async fn a_context_carries_the_call_and_is_no_argument() {
 
 #[tokio::test]
 async fn a_call_of_the_task_reaches_its_tools() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = || setup.call_as("call_1", 1);
         let run = || scope(call(), of_the_task_outcome(1, setup.world.clone()));
         assert_eq!(fresh(run().await), 1);
@@ -99,7 +99,7 @@ async fn a_call_of_the_task_reaches_its_tools() {
 
 #[tokio::test]
 async fn a_body_hands_its_call_on_to_tools_that_it_calls() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         for _ in 0..2 {
             assert_eq!(outer(&call, 1, setup.world.clone()).await.expect("a result"), 2);
@@ -129,7 +129,7 @@ async fn a_tool_without_a_call_is_refused_and_never_runs_unguarded() {
 
 #[tokio::test]
 async fn a_call_without_the_scope_of_its_tool_is_refused() {
-    for setup in both().await {
+    for setup in every_store().await {
         let bare = setup.idem.call().tenant("acme").tool_call_id("call_1").turn(1);
         let refusal = refused(by_value_outcome(bare, 1, setup.world.clone()).await);
         assert_eq!(*refusal.kind(), RefusalKind::Invalid);

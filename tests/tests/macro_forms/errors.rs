@@ -3,7 +3,7 @@
 use idem_runtime::{Refusal, RefusalKind, ToolCall, idempotent};
 use idem_tests::{
     tools::{ToolError, classify},
-    world::{World, both},
+    world::{World, every_store},
 };
 
 use crate::{refused, told};
@@ -29,7 +29,7 @@ async fn unclassified(call: &ToolCall, how: String, #[idem(state)] world: World)
 
 #[tokio::test]
 async fn an_error_that_proves_nothing_happened_lets_the_next_call_try() {
-    for setup in both().await {
+    for setup in every_store().await {
         let run =
             async || classified_outcome(&setup.call_as("call_1", 1), "busy".to_owned(), setup.world.clone()).await;
         assert_eq!(*refused(run().await).kind(), RefusalKind::FailedRetryable);
@@ -41,7 +41,7 @@ async fn an_error_that_proves_nothing_happened_lets_the_next_call_try() {
 
 #[tokio::test]
 async fn an_error_for_good_is_told_to_repeats() {
-    for setup in both().await {
+    for setup in every_store().await {
         let run =
             async || classified_outcome(&setup.call_as("call_1", 1), "declined".to_owned(), setup.world.clone()).await;
         for _ in 0..2 {
@@ -55,7 +55,7 @@ async fn an_error_for_good_is_told_to_repeats() {
 
 #[tokio::test]
 async fn an_error_proves_nothing_unless_the_tool_says_so() {
-    for setup in both().await {
+    for setup in every_store().await {
         for how in ["busy", "declined"] {
             let run = async || unclassified_outcome(&setup.call_as(how, 1), how.to_owned(), setup.world.clone()).await;
             for _ in 0..2 {
@@ -92,7 +92,7 @@ async fn of_another_house(call: &ToolCall, id: u64) -> Result<u64, Code> {
 
 #[tokio::test]
 async fn a_refusal_becomes_what_the_tool_says() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         assert_eq!(of_another_house(&call, 1).await, Ok(1));
         assert_eq!(of_another_house(&call, 2).await, Err(Code(409)), "{}", setup.name());
@@ -113,7 +113,7 @@ async fn with_boxed(call: &ToolCall, id: u64) -> Result<u64, Box<dyn std::error:
 
 #[tokio::test]
 async fn errors_without_a_type_of_their_own_take_refusals() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         assert_eq!(with_anyhow(&call, 1).await.expect("a result"), 1);
         let drift = with_anyhow(&call, 2).await.expect_err("other values");

@@ -3,7 +3,7 @@
 use idem_runtime::{ToolCall, idempotent};
 use idem_tests::{
     tools::ToolError,
-    world::{World, both},
+    world::{World, every_store},
 };
 
 use crate::{Order, drifted, fresh, key_of, replayed};
@@ -16,7 +16,7 @@ async fn by_part(call: &ToolCall, order: Order, urgent: bool, #[idem(state)] wor
 
 #[tokio::test]
 async fn a_key_of_part_of_the_arguments_leaves_the_rest_to_the_fingerprint() {
-    for setup in both().await {
+    for setup in every_store().await {
         let run = async |order, urgent| by_part_outcome(&setup.call(), order, urgent, setup.world.clone()).await;
         let order = || Order::new("A-1", 100, "late");
         assert_eq!(fresh(run(order(), false).await), 100);
@@ -43,7 +43,7 @@ async fn by_template(
 
 #[tokio::test]
 async fn a_key_of_a_template_holds_its_values_apart() {
-    for setup in both().await {
+    for setup in every_store().await {
         let run = async |id: &str, part, note: &str| {
             by_template_outcome(&setup.call(), id.to_owned(), part, note.to_owned(), setup.world.clone()).await
         };
@@ -69,7 +69,7 @@ async fn by_alternatives(
 
 #[tokio::test]
 async fn alternatives_and_sources_together_each_find_the_operation() {
-    for setup in both().await {
+    for setup in every_store().await {
         let run = async |call: ToolCall, id: &str, cents| {
             by_alternatives_outcome(&call, id.to_owned(), cents, setup.world.clone()).await
         };
@@ -93,7 +93,7 @@ async fn in_a_named_scope(call: &ToolCall, order: Order, #[idem(state)] world: W
 
 #[tokio::test]
 async fn a_scope_that_the_application_names_is_narrowed_by_values() {
-    for setup in both().await {
+    for setup in every_store().await {
         let run = async |cart: &str, order| {
             let call = setup.idem.call().tenant("acme").scope("cart", cart);
             in_a_named_scope_outcome(&call, order, setup.world.clone()).await

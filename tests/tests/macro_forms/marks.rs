@@ -1,9 +1,9 @@
 //! Marks: text of the model, values that differ from attempt to attempt, secrets, state.
 
-use idem_runtime::{Idem, RefusalKind, ToolCall, idempotent};
+use idem_runtime::{RefusalKind, ToolCall, idempotent};
 use idem_tests::{
     tools::ToolError,
-    world::{World, both, sqlite},
+    world::{World, every_store, lasting},
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ async fn with_content(
 
 #[tokio::test]
 async fn content_is_reported_and_decides_nothing() {
-    for setup in both().await {
+    for setup in every_store().await {
         let run = async |order, note: &str| {
             with_content_outcome(&setup.call_as("call_1", 1), order, note.to_owned(), setup.world.clone()).await
         };
@@ -57,7 +57,7 @@ async fn with_a_renamed_field(
 
 #[tokio::test]
 async fn a_path_that_serde_calls_otherwise_is_refused_at_first_use() {
-    for setup in both().await {
+    for setup in every_store().await {
         let order = Renamed { id: "A-1".to_owned(), reason: "late".to_owned() };
         let refusal =
             refused(with_a_renamed_field_outcome(&setup.call_as("call_1", 1), order, setup.world.clone()).await);
@@ -109,29 +109,30 @@ fn authorized(user: &str, token: &str, requested_at: u64) -> Authorized {
 
 #[tokio::test]
 async fn r028_volatile_values_and_secrets_are_in_neither_key_nor_file() {
-    let setup = sqlite(Idem::builder()).await;
-    let world = &setup.world;
-    let run = async |turn, request, secret: &str, now| {
-        let call = setup.call_as(&format!("call_{turn}"), turn);
-        with_secrets_outcome(&call, request, format!("pw-{secret}"), &format!("pin-{secret}"), now, world).await
-    };
-    assert_eq!(fresh(run(1, authorized("ann", "tok-one", 7_000_000_001), "one", 8_000_000_001).await), "ann");
-    // The same id with new values, and a new id with new values: both are the same operation.
-    for turn in [1, 2] {
-        let again = run(turn, authorized("ann", "tok-two", 7_000_000_002), "two", 8_000_000_002).await;
-        assert_eq!(replayed(again).0, "ann");
+    for setup in lasting().await {
+        let world = &setup.world;
+        let run = async |turn, request, secret: &str, now| {
+            let call = setup.call_as(&format!("call_{turn}"), turn);
+            with_secrets_outcome(&call, request, format!("pw-{secret}"), &format!("pin-{secret}"), now, world).await
+        };
+        assert_eq!(fresh(run(1, authorized("ann", "tok-one", 7_000_000_001), "one", 8_000_000_001).await), "ann");
+        // The same id with new values, and a new id with new values: both are the same operation.
+        for turn in [1, 2] {
+            let again = run(turn, authorized("ann", "tok-two", 7_000_000_002), "two", 8_000_000_002).await;
+            assert_eq!(replayed(again).0, "ann");
+        }
+        assert_eq!(drifted(run(1, authorized("eve", "tok-two", 7_000_000_002), "two", 1).await), ["request"]);
+        assert_eq!(world.effects(), ["A-1 tok-one/pw-one/pin-one 7000000001 8000000001"], "the body had them all");
+        let home = setup.home.as_ref().expect("a home");
+        assert!(home.holds("A-1"), "what is recorded can be seen");
+        for value in ["tok-one", "tok-two", "pw-one", "pw-two", "pin-one", "pin-two", "7000000001", "8000000001"] {
+            assert!(!home.holds(value), "`{value}` stands in the ledger");
+        }
+        // Nor in the record that a retry carries.
+        let (_, told) = told(run(1, authorized("ann", "tok-one", 1), "one", 1).await);
+        let record = serde_json::to_string(&*told.record).expect("a record");
+        assert!(!record.contains("tok-one") && !record.contains("ann"), "{record}");
     }
-    assert_eq!(drifted(run(1, authorized("eve", "tok-two", 7_000_000_002), "two", 1).await), ["request"]);
-    assert_eq!(world.effects(), ["A-1 tok-one/pw-one/pin-one 7000000001 8000000001"], "the body had them all");
-    let file = setup.file.as_ref().expect("a file");
-    assert!(file.holds("A-1"), "what is recorded can be seen");
-    for value in ["tok-one", "tok-two", "pw-one", "pw-two", "pin-one", "pin-two", "7000000001", "8000000001"] {
-        assert!(!file.holds(value), "`{value}` stands in the ledger's file");
-    }
-    // Nor in the record that a retry carries.
-    let (_, told) = told(run(1, authorized("ann", "tok-one", 1), "one", 1).await);
-    let record = serde_json::to_string(&*told.record).expect("a record");
-    assert!(!record.contains("tok-one") && !record.contains("ann"), "{record}");
 }
 
 #[idempotent(scope = "conversation", key = "args(order.id)|template:{settings.region}-{order.cents}")]
@@ -154,7 +155,7 @@ struct Settings {
 
 #[tokio::test]
 async fn state_is_no_argument_except_where_a_path_names_it() {
-    for setup in both().await {
+    for setup in every_store().await {
         let settings = |region: &str, limit| Settings { region: region.to_owned(), limit };
         let run =
             async |order, settings: Settings| with_state_outcome(&setup.call(), order, &settings, &setup.world).await;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use idem_runtime::{RefusalKind, ToolCall, idempotent, outcome};
 use idem_tests::{
     tools::ToolError,
-    world::{World, both},
+    world::{World, every_store},
 };
 
 use crate::{fresh, refused, replayed, told};
@@ -74,7 +74,7 @@ impl Refunds {
 
 #[tokio::test]
 async fn self_is_state_where_nothing_names_it() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (a, b) = (Refunds::new("A", &setup.world), Refunds::new("B", &setup.world));
         assert_eq!(fresh(a.for_anybody_outcome(&setup.call_as("call_1", 1), "r-1").await), "A: r-1");
         assert_eq!(replayed(b.for_anybody_outcome(&setup.call_as("call_1", 1), "r-1").await).0, "A: r-1");
@@ -84,7 +84,7 @@ async fn self_is_state_where_nothing_names_it() {
 
 #[tokio::test]
 async fn r015_selves_that_the_scope_names_never_share_a_result() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (a, b) = (Refunds::new("A", &setup.world), Refunds::new("B", &setup.world));
         // The same id in the same turn, twice each: only the merchant differs.
         for _ in 0..2 {
@@ -98,7 +98,7 @@ async fn r015_selves_that_the_scope_names_never_share_a_result() {
 
 #[tokio::test]
 async fn r015_selves_that_the_key_names_never_share_a_result() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (a, b) = (Refunds::new("A", &setup.world), Refunds::new("B", &setup.world));
         for turn in 1..3 {
             let call = setup.call_as("call_1", turn);
@@ -111,7 +111,7 @@ async fn r015_selves_that_the_key_names_never_share_a_result() {
 
 #[tokio::test]
 async fn a_self_that_the_body_owns_is_guarded() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let mine = Arc::new(Refunds::new("A", &setup.world));
         assert_eq!(fresh(Arc::clone(&mine).owned_outcome(&call, "r-1".to_owned()).await), "A: r-1");
@@ -122,7 +122,7 @@ async fn a_self_that_the_body_owns_is_guarded() {
 
 #[tokio::test]
 async fn functions_without_a_self_in_an_impl_block_are_guarded() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let me = Arc::new(Refunds::new("A", &setup.world));
         assert_eq!(fresh(Refunds::associated_outcome(&call, "r-1".to_owned(), Arc::clone(&me)).await), "A: r-1");
@@ -175,7 +175,7 @@ mod mail {
 
 #[tokio::test]
 async fn r012_functions_and_methods_of_one_name_are_tools_of_their_own() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, world) = (setup.call_as("call_1", 1), &setup.world);
         let id = || "1".to_owned();
         let outcomes = [
@@ -218,7 +218,7 @@ mod namesakes {
 
 #[tokio::test]
 async fn r012_a_name_that_is_given_twice_is_refused() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         let (value, told) = told(namesakes::pay_outcome(&call, 1, setup.world.clone()).await);
         assert_eq!((value, told.record.tool()), (1, "billing.pay"));
@@ -262,7 +262,7 @@ impl SendsBoxed for Plain {
 
 #[tokio::test]
 async fn methods_of_trait_impls_tell_their_outcome() {
-    for setup in both().await {
+    for setup in every_store().await {
         let tool = Plain(setup.world.clone());
         let boxed: Box<dyn SendsBoxed> = Box::new(Plain(setup.world.clone()));
         let call = setup.call_as("call_1", 1);

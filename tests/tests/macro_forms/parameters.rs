@@ -3,7 +3,7 @@
 use idem_runtime::{AttemptRecord, RefusalKind, ToolCall, idempotent, ledger::State, prepare};
 use idem_tests::{
     tools::ToolError,
-    world::{World, both},
+    world::{World, every_store},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -40,7 +40,7 @@ async fn by_names(a: u8, arg1: (u8, u8), arg2: P, arg3: u8, call: &ToolCall) -> 
 #[tokio::test]
 async fn r126_patterns_are_arguments_under_stable_names() {
     let p = |d, hidden| P { d, hidden };
-    for (setup, other) in both().await.into_iter().zip(both().await) {
+    for (setup, other) in every_store().await.into_iter().zip(every_store().await) {
         let (call, world) = (setup.call(), || setup.world.clone());
         let first = told(patterns_outcome(1, (2, 3), p(4, 5), 6, &call, world()).await);
         assert_eq!(first.0, 104);
@@ -80,7 +80,7 @@ async fn unconditional(call: &ToolCall, a: u8, arg4: (u8, u8), d: u8) -> Result<
 #[cfg(unix)]
 #[tokio::test]
 async fn r115_parameters_that_are_configured_away_are_in_neither_key_nor_call() {
-    for (setup, other) in both().await.into_iter().zip(both().await) {
+    for (setup, other) in every_store().await.into_iter().zip(every_store().await) {
         let call = setup.call_as("call_1", 1);
         let with = told(conditional_outcome(&call, 1, (2, 3), 4).await);
         assert_eq!(with.0, 3);
@@ -107,7 +107,7 @@ async fn edits_its_arguments(
 
 #[tokio::test]
 async fn r014_a_key_is_computed_once_though_the_body_edits_the_arguments() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, world) = (setup.call(), || setup.world.clone());
         let order = Order::new("A-1", 4_900, "broken");
         let prepared = prepare(edits_its_arguments(&call, order.clone(), world())).await.expect("a record");
@@ -126,7 +126,7 @@ async fn r014_a_key_is_computed_once_though_the_body_edits_the_arguments() {
 
 #[tokio::test]
 async fn r014_the_key_of_another_operation_is_refused() {
-    for setup in both().await {
+    for setup in every_store().await {
         let world = || setup.world.clone();
         let (_, first) = told(edits_its_arguments_outcome(&setup.call(), Order::new("A-1", 1, "x"), world()).await);
         let foreign = setup.call().resume(first.record);
@@ -155,7 +155,7 @@ where
 
 #[tokio::test]
 async fn r125_generic_tools_keep_results_of_their_own_types() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (numbers, words) = (setup.call_as("call_1", 1), setup.call_as("call_2", 2));
         for _ in 0..2 {
             assert_eq!(generic(&numbers, [1_u8, 2], &setup.world, "x").await.expect("a result"), [1, 2]);
@@ -193,7 +193,7 @@ tool!(FromMacro, y: u64, "conversation");
 
 #[tokio::test]
 async fn r118_a_tool_from_macro_rules_runs() {
-    for setup in both().await {
+    for setup in every_store().await {
         let tool = FromMacro { inner: 1, world: setup.world.clone() };
         let call = setup.call_as("call_1", 1);
         assert_eq!(fresh(tool.go_outcome(&call, 10, 100).await), 111);
@@ -214,7 +214,7 @@ async fn through_a_facade(call: &ToolCall, id: u64, #[idem(state)] world: World)
 
 #[tokio::test]
 async fn r122_a_runtime_under_another_name_guards_all_the_same() {
-    for setup in both().await {
+    for setup in every_store().await {
         let call = setup.call_as("call_1", 1);
         assert_eq!(fresh(through_a_facade_outcome(&call, 1, setup.world.clone()).await), 1);
         assert_eq!(replayed(through_a_facade_outcome(&call, 1, setup.world.clone()).await).0, 1);

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use idem_runtime::{Idem, RefusalKind, ToolCall, idempotent, testing::TestClock};
 use idem_tests::{
+    home::Place,
     timing::Gate,
     tools::ToolError,
-    world::{LedgerFile, World, both},
+    world::{World, every_store},
 };
 
 use crate::{fresh, refused, replayed, told};
@@ -40,7 +41,7 @@ async fn waiting(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_duplicate_is_told_at_once_where_the_tool_says_so() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
         let first = tokio::spawn({
             let (call, gate, world) = (call.clone(), gate.clone(), setup.world.clone());
@@ -57,7 +58,7 @@ async fn a_duplicate_is_told_at_once_where_the_tool_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_duplicate_waits_for_the_first_otherwise() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
         let caller = || {
             let (call, gate, world) = (call.clone(), gate.clone(), setup.world.clone());
@@ -87,17 +88,19 @@ async fn sell_of_today(call: &ToolCall, id: u64, gift: bool) -> Result<u64, Tool
 
 #[tokio::test]
 async fn a_name_and_a_version_are_what_the_ledger_keeps() {
-    let file = LedgerFile::new();
-    let open = async || Idem::open(&file.address()).await.expect("a ledger");
-    let call = |idem: &Idem| idem.call().tenant("acme").conversation("c-1").tool_call_id("call_1").turn(1);
-    let old = open().await;
-    let (_, first) = told(sell_of_old_outcome(&call(&old), 1).await);
-    assert_eq!(first.record.tool(), "shop.sell");
-    drop(old);
-    let new = open().await;
-    let refusal = refused(sell_of_today_outcome(&call(&new), 1, false).await);
-    assert_eq!(*refusal.kind(), RefusalKind::ContractChanged { recorded: 1, current: 3 });
-    assert_eq!(refusal.operation(), Some(first.operation));
+    for place in Place::lasting() {
+        let home = place.home().expect("a home");
+        let open = async || Idem::open(home.address()).await.expect("a ledger");
+        let call = |idem: &Idem| idem.call().tenant("acme").conversation("c-1").tool_call_id("call_1").turn(1);
+        let old = open().await;
+        let (_, first) = told(sell_of_old_outcome(&call(&old), 1).await);
+        assert_eq!(first.record.tool(), "shop.sell");
+        drop(old);
+        let new = open().await;
+        let refusal = refused(sell_of_today_outcome(&call(&new), 1, false).await);
+        assert_eq!(*refusal.kind(), RefusalKind::ContractChanged { recorded: 1, current: 3 });
+        assert_eq!(refusal.operation(), Some(first.operation));
+    }
 }
 
 #[idempotent(scope = "conversation", window = "10m", retain = "1h30m")]
@@ -108,7 +111,7 @@ async fn with_a_window(call: &ToolCall, id: u64, #[idem(state)] world: World) ->
 
 #[tokio::test]
 async fn equal_arguments_mean_the_same_intent_within_the_window() {
-    for setup in both().await {
+    for setup in every_store().await {
         let run = |n: u64| {
             let call = setup.call_as(&format!("call_{n}"), n);
             let world = setup.world.clone();
@@ -126,7 +129,7 @@ async fn equal_arguments_mean_the_same_intent_within_the_window() {
 
 #[tokio::test]
 async fn a_finished_operation_answers_for_as_long_as_the_tool_says() {
-    for setup in both().await {
+    for setup in every_store().await {
         let run = async || with_a_window_outcome(&setup.call_as("call_1", 1), 1, setup.world.clone()).await;
         fresh(run().await);
         setup.clock.advance((90 * MINUTE).saturating_sub(INSTANT));
@@ -145,7 +148,7 @@ async fn running_anew(call: &ToolCall, id: u64, #[idem(state)] world: World) -> 
 
 #[tokio::test]
 async fn after_retention_the_same_call_runs_anew_where_the_tool_says_so() {
-    for setup in both().await {
+    for setup in every_store().await {
         let run = async || running_anew_outcome(&setup.call_as("call_1", 1), 1, setup.world.clone()).await;
         fresh(run().await);
         setup.clock.advance(90 * MINUTE);
@@ -168,7 +171,7 @@ async fn with_a_lease(
 
 #[tokio::test]
 async fn a_lease_is_as_long_as_the_tool_says() {
-    for setup in both().await {
+    for setup in every_store().await {
         let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
         let run = with_a_lease(&call, 1, &gate, &setup.world);
         let look = async {

@@ -6,13 +6,15 @@ use std::{
 };
 
 use idem_runtime::{
-    Clock, Config, InlineCommit, Outcome, RefusalKind, SqliteStore, Timestamp,
+    Clock, Config, InlineCommit, Outcome, RefusalKind, Timestamp,
     ledger::{BoxFuture, Command, Flow, Reader, Reply, Resolution, State, Store, StoreError},
 };
 use idem_tests::{
+    home::Home,
     provider::{BankError, Looking, Refund, Sending},
+    store::AnyStore,
     timing::Gate,
-    world::{LedgerFile, sqlite},
+    world::lasting_with,
 };
 use tokio::{
     sync::{Barrier, mpsc as tokio_mpsc},
@@ -138,7 +140,7 @@ async fn r046_a_dropped_call_is_looked_up_and_not_run_again() {
 /// A store that stands still before a reconciliation begins.
 #[derive(Debug)]
 struct Pausing {
-    inner: SqliteStore,
+    inner: AnyStore,
     arrived: tokio_mpsc::UnboundedSender<()>,
     go: Mutex<mpsc::Receiver<()>>,
 }
@@ -173,37 +175,43 @@ impl Store for Pausing {
     }
 }
 
-// A file only: two processes share nothing else.
+// Not in memory: there two processes share nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r044_a_second_reconciler_that_read_the_same_list_changes_nothing_and_asks_nobody() {
     // What the first one does meanwhile: it settles the operation, or leaves it unknown as it was.
     for (lookups, state) in [(Looking::Answered, State::Succeeded), (Looking::Dropped, State::OutcomeUnknown)] {
-        let stage = Stage::of(sqlite(builder(|_| {})).await);
-        let path = stage.setup.file.as_ref().expect("a file").path();
-        let (arrived, mut arrivals) = tokio_mpsc::unbounded_channel();
-        let (go_on, go) = mpsc::channel();
-        let pausing = Pausing { inner: SqliteStore::open(path).expect("a store"), arrived, go: Mutex::new(go) };
-        let second = builder(|it| it.inline_commit = InlineCommit::Never).clock(stage.setup.clock.clone());
-        let second = second.with_store(pausing).expect("a ledger");
-        stage.provider.sends([Sending::Lost]);
-        stage.provider.lookups(lookups);
-        let operation = refusal(call!(looked_up_outcome, stage)).operation().expect("an operation");
+        for stage in lasting_with(|| builder(|_| {})).await.into_iter().map(Stage::of) {
+            let name = stage.setup.name();
+            let inner = stage.setup.home.as_ref().expect("a home").store().await;
+            let (arrived, mut arrivals) = tokio_mpsc::unbounded_channel();
+            let (go_on, go) = mpsc::channel();
+            let pausing = Pausing { inner, arrived, go: Mutex::new(go) };
+            let second = builder(|it| it.inline_commit = InlineCommit::Never).clock(stage.setup.clock.clone());
+            let second = second.with_store(pausing).expect("a ledger");
+            stage.provider.sends([Sending::Lost]);
+            stage.provider.lookups(lookups);
+            let operation = refusal(call!(looked_up_outcome, stage)).operation().expect("an operation");
 
-        let mut second = second.reconciler([stage::looked_up_tool(stage.desk.clone())]);
-        let second = tokio::spawn(async move { second.run_once().await });
-        timeout(MINUTE, arrivals.recv()).await.expect("the second has read its list").expect("a store");
-        let mut first = stage.setup.idem.reconciler([stage::looked_up_tool(stage.desk.clone())]);
-        let seen = first.run_once().await.expect("a ledger");
-        assert_eq!((seen.looked_at, seen.left_to_others), (1, 0), "{seen:?}");
-        let before = stage.detail(operation).await;
-        assert_eq!(before.record.state, state);
+            let mut second = second.reconciler([stage::looked_up_tool(stage.desk.clone())]);
+            let second = tokio::spawn(async move { second.run_once().await });
+            timeout(MINUTE, arrivals.recv()).await.expect("the second has read its list").expect("a store");
+            let mut first = stage.setup.idem.reconciler([stage::looked_up_tool(stage.desk.clone())]);
+            let seen = first.run_once().await.expect("a ledger");
+            assert_eq!((seen.looked_at, seen.left_to_others), (1, 0), "{seen:?}");
+            let before = stage.detail(operation).await;
+            assert_eq!(before.record.state, state);
 
-        go_on.send(()).expect("the second listens");
-        let seen = second.await.expect("no panic").expect("a ledger");
-        assert_eq!((seen.looked_at, seen.left_to_others, seen.applied, seen.inconclusive), (1, 1, 0, 0), "{seen:?}");
-        assert_eq!(stage.detail(operation).await, before, "no row was changed");
-        assert_eq!((stage.provider.looked_up(), stage.desk.seen().len()), (1, 1), "nobody was asked");
-        stage.one_effect();
+            go_on.send(()).expect("the second listens");
+            let seen = second.await.expect("no panic").expect("a ledger");
+            assert_eq!(
+                (seen.looked_at, seen.left_to_others, seen.applied, seen.inconclusive),
+                (1, 1, 0, 0),
+                "{seen:?}"
+            );
+            assert_eq!(stage.detail(operation).await, before, "no row was changed");
+            assert_eq!((stage.provider.looked_up(), stage.desk.seen().len()), (1, 1), "{name}: nobody was asked");
+            stage.one_effect();
+        }
     }
 }
 
@@ -305,73 +313,82 @@ async fn r_c1_of_many_duplicates_one_asks_and_all_end_with_one_result() {
     }
 }
 
-/// The ledger's file notes every statement that changes a fingerprint.
-fn watch_fingerprints(file: &LedgerFile) {
-    let watch = "create table fingerprints_changed (id integer not null) strict;
-        create trigger fingerprint_changed after update on idem_operations when new.fingerprint is not old.fingerprint
-        begin insert into fingerprints_changed values (new.id); end;";
-    file.connect().execute_batch(watch).expect("a trigger");
+/// The database notes every statement that changes a fingerprint.
+fn watch_fingerprints(home: &Home) {
+    let watch = if home.place().is_server() {
+        "create table fingerprints_changed (id bigint not null);
+         create function fingerprint_changed() returns trigger language plpgsql as $$
+         begin insert into fingerprints_changed values (new.id); return null; end $$;
+         create trigger fingerprint_changed after update on idem_operations for each row
+         when (new.fingerprint is distinct from old.fingerprint) execute function fingerprint_changed();"
+    } else {
+        "create table fingerprints_changed (id integer not null) strict;
+         create trigger fingerprint_changed after update on idem_operations when new.fingerprint is not old.fingerprint
+         begin insert into fingerprints_changed values (new.id); end;"
+    };
+    home.change(watch).expect("a trigger");
 }
 
 // R-D1
 #[tokio::test]
 async fn r026_the_fingerprint_stays_through_reconciliation_and_an_operators_decision() {
-    let mut stage = Stage::of(
-        sqlite(builder(|it| {
+    let patient = || {
+        builder(|it| {
             hung(it);
             it.reconcile_answers_max = 1;
-        }))
-        .await,
-    );
-    let file = LedgerFile::default();
-    let file = stage.setup.file.take().unwrap_or(file);
-    watch_fingerprints(&file);
-    let mut fingerprints = Vec::new();
-    let mut step = async |stage: &Stage, state: State| {
-        let columns: Vec<Vec<u8>> = file.column("select fingerprint from idem_operations");
-        assert_eq!(file.column::<String>("select state from idem_operations"), [state.name()]);
-        fingerprints.extend(columns);
-        // Byte for byte the same call, from a process that has nothing in memory.
-        if state != State::InProgress {
-            let fresh = builder(|_| {}).clock(stage.setup.clock.clone());
-            let fresh = fresh.open(&file.address()).await.expect("the same ledger");
-            let call = Stage::call_of(&fresh);
-            let again = stage::looked_up(&call, stage.desk.clone(), stage::ORDER.to_owned(), stage::CENTS);
-            idem_runtime::prepare(again).await.expect("no drift");
-        }
+        })
     };
-    let a = stand(&mut stage).await;
-    step(&stage, State::InProgress).await;
-    let mut reconciler = stage.setup.idem.reconciler([stage::looked_up_tool(stage.desk.clone())]);
-    let mut pass = async |stage: &Stage, looks: Looks| {
-        stage.desk.looks(looks);
-        stage.setup.clock.advance(10 * MINUTE);
-        reconciler.run_once().await.expect("a ledger")
-    };
-    // The lease ends, somebody finds out in vain, and a person is asked, who frees it.
-    stage.provider.lookups(Looking::Dropped);
-    assert_eq!(pass(&stage, Looks::Asks).await.taken_over, 1);
-    step(&stage, State::OutcomeUnknown).await;
-    assert_eq!(pass(&stage, Looks::Unclear).await.to_operators, 1);
-    step(&stage, State::OperatorReview).await;
-    let operation = stage.desk.seen()[0].operation;
-    let operator = stage.setup.idem.operator(&stage::tenant(), "mia").expect("a name");
-    let seen = stage.record(operation).await;
-    operator.resolve(&seen, Resolution::Retryable, "nothing at the provider", None).await.expect("resolved");
-    step(&stage, State::FailedRetryable).await;
-    // The person was wrong: the first attempt says its own, late.
-    stage.desk.sent.open();
-    assert!(a.await.expect("no panic").value().is_some());
-    step(&stage, State::Succeeded).await;
-    let told = call!(looked_up_outcome, stage);
-    assert!(told.is_replay(), "{told:?}");
-    step(&stage, State::Succeeded).await;
-    assert!(fingerprints.len() == 6 && fingerprints.iter().all(|it| *it == fingerprints[0]), "{fingerprints:?}");
-    assert_eq!(file.count("fingerprints_changed"), 0);
-    // The control arm: the watch would have seen it.
-    file.connect().execute("update idem_operations set fingerprint = x'00'", []).expect("an update by hand");
-    assert_eq!(file.count("fingerprints_changed"), 1);
-    stage.one_effect();
+    for mut stage in lasting_with(patient).await.into_iter().map(Stage::of) {
+        let home = stage.setup.home.take().expect("a home");
+        watch_fingerprints(&home);
+        let mut fingerprints = Vec::new();
+        let mut step = async |stage: &Stage, state: State| {
+            let columns: Vec<Vec<u8>> = home.column("select fingerprint from idem_operations");
+            assert_eq!(home.column::<String>("select state from idem_operations"), [state.name()]);
+            fingerprints.extend(columns);
+            // Byte for byte the same call, from a process that has nothing in memory.
+            if state != State::InProgress {
+                let fresh = builder(|_| {}).clock(stage.setup.clock.clone());
+                let fresh = fresh.open(home.address()).await.expect("the same ledger");
+                let call = Stage::call_of(&fresh);
+                let again = stage::looked_up(&call, stage.desk.clone(), stage::ORDER.to_owned(), stage::CENTS);
+                idem_runtime::prepare(again).await.expect("no drift");
+            }
+        };
+        let a = stand(&mut stage).await;
+        step(&stage, State::InProgress).await;
+        let mut reconciler = stage.setup.idem.reconciler([stage::looked_up_tool(stage.desk.clone())]);
+        let mut pass = async |stage: &Stage, looks: Looks| {
+            stage.desk.looks(looks);
+            stage.setup.clock.advance(10 * MINUTE);
+            reconciler.run_once().await.expect("a ledger")
+        };
+        // The lease ends, somebody finds out in vain, and a person is asked, who frees it.
+        stage.provider.lookups(Looking::Dropped);
+        assert_eq!(pass(&stage, Looks::Asks).await.taken_over, 1);
+        step(&stage, State::OutcomeUnknown).await;
+        assert_eq!(pass(&stage, Looks::Unclear).await.to_operators, 1);
+        step(&stage, State::OperatorReview).await;
+        let operation = stage.desk.seen()[0].operation;
+        let operator = stage.setup.idem.operator(&stage::tenant(), "mia").expect("a name");
+        let seen = stage.record(operation).await;
+        operator.resolve(&seen, Resolution::Retryable, "nothing at the provider", None).await.expect("resolved");
+        step(&stage, State::FailedRetryable).await;
+        // The person was wrong: the first attempt says its own, late.
+        stage.desk.sent.open();
+        assert!(a.await.expect("no panic").value().is_some());
+        step(&stage, State::Succeeded).await;
+        let told = call!(looked_up_outcome, stage);
+        assert!(told.is_replay(), "{told:?}");
+        step(&stage, State::Succeeded).await;
+        assert!(fingerprints.len() == 6 && fingerprints.iter().all(|it| *it == fingerprints[0]), "{fingerprints:?}");
+        assert_eq!(home.count("fingerprints_changed"), 0);
+        // The control arm: the watch would have seen it.
+        let other = if home.place().is_server() { "'\\x00'" } else { "x'00'" };
+        home.change(&format!("update idem_operations set fingerprint = {other}")).expect("an update by hand");
+        assert_eq!(home.count("fingerprints_changed"), 1);
+        stage.one_effect();
+    }
 }
 
 // R-D1
@@ -384,26 +401,27 @@ async fn r026_the_fingerprint_stays_through_every_verdict() {
         (Sending::Dropped, Looks::Unclear, State::OutcomeUnknown),
     ];
     for (sending, looks, state) in verdicts {
-        let stage = Stage::of(sqlite(builder(|_| {})).await);
-        let file = stage.setup.file.as_ref().expect("a file");
-        watch_fingerprints(file);
-        let fingerprint = || file.column::<Vec<u8>>("select fingerprint from idem_operations");
-        stage.provider.sends([sending]);
-        refusal(call!(looked_up_outcome, stage));
-        let first = fingerprint();
-        stage.setup.clock.advance(5 * MINUTE);
-        stage.desk.looks(looks);
-        let mut reconciler = stage.setup.idem.reconciler([stage::looked_up_tool(stage.desk.clone())]);
-        reconciler.run_once().await.expect("a ledger");
-        assert_eq!(file.column::<String>("select state from idem_operations"), [state.name()]);
-        assert_eq!(fingerprint(), first);
-        // And through whatever the same call makes of it.
-        stage.desk.looks(Looks::Asks);
-        assert!(call!(looked_up_outcome, stage).value().is_some());
-        assert_eq!(fingerprint(), first);
-        assert_eq!(file.count("fingerprints_changed"), 0);
-        let other = stage::looked_up_outcome(&stage.call(), stage.desk.clone(), stage::ORDER.to_owned(), 1).await;
-        assert!(matches!(refusal(other).kind(), RefusalKind::Drift { .. }), "another amount is drift still");
-        stage.one_effect();
+        for stage in lasting_with(|| builder(|_| {})).await.into_iter().map(Stage::of) {
+            let home = stage.setup.home.as_ref().expect("a home");
+            watch_fingerprints(home);
+            let fingerprint = || home.column::<Vec<u8>>("select fingerprint from idem_operations");
+            stage.provider.sends([sending]);
+            refusal(call!(looked_up_outcome, stage));
+            let first = fingerprint();
+            stage.setup.clock.advance(5 * MINUTE);
+            stage.desk.looks(looks);
+            let mut reconciler = stage.setup.idem.reconciler([stage::looked_up_tool(stage.desk.clone())]);
+            reconciler.run_once().await.expect("a ledger");
+            assert_eq!(home.column::<String>("select state from idem_operations"), [state.name()]);
+            assert_eq!(fingerprint(), first);
+            // And through whatever the same call makes of it.
+            stage.desk.looks(Looks::Asks);
+            assert!(call!(looked_up_outcome, stage).value().is_some());
+            assert_eq!(fingerprint(), first);
+            assert_eq!(home.count("fingerprints_changed"), 0);
+            let other = stage::looked_up_outcome(&stage.call(), stage.desk.clone(), stage::ORDER.to_owned(), 1).await;
+            assert!(matches!(refusal(other).kind(), RefusalKind::Drift { .. }), "another amount is drift still");
+            stage.one_effect();
+        }
     }
 }

@@ -134,9 +134,9 @@ async fn r053_what_was_found_out_replaces_the_unknown_answer_for_good() {
             // The old answer is gone: here, under another id, and in a process that has nothing in memory.
             assert!(call!(looked_up_outcome, stage).is_replay(), "{name}");
             assert!(call!(looked_up_outcome, stage, stage.setup.call_as("call_9", 9)).is_replay(), "{name}");
-            if let Some(file) = &stage.setup.file {
+            if let Some(home) = &stage.setup.home {
                 let fresh = stage::builder(|_| {}).clock(stage.setup.clock.clone());
-                let fresh = fresh.open(&file.address()).await.expect("the same ledger");
+                let fresh = fresh.open(home.address()).await.expect("the same ledger");
                 assert!(call!(looked_up_outcome, stage, Stage::call_of(&fresh)).is_replay());
             }
             stage.one_effect();
@@ -317,7 +317,7 @@ async fn a_method_looks_up_with_its_own_state() {
         let prepared = prepare(clerk.refund(&call, stage::ORDER.to_owned(), stage::CENTS)).await.expect("a record");
         assert_eq!(prepared.operation(), operation);
         // By a duplicate, or without one.
-        if stage.setup.file.is_some() {
+        if stage.setup.home.is_some() {
             assert!(refund().await.is_replay());
         } else {
             let mut reconciler = stage.setup.idem.reconciler([Clerk::refund_tool(clerk.clone())]);

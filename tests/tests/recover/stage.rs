@@ -15,7 +15,7 @@ use idem_runtime::{
 use idem_tests::{
     provider::{Bank, BankError, Provider, Refund, SendError, classify},
     timing::Gate,
-    world::{Setup, TENANT, both_with},
+    world::{Setup, TENANT, every_store_with},
 };
 
 pub(crate) const ORDER: &str = "A-1";
@@ -248,13 +248,13 @@ pub(crate) struct Stage {
 }
 
 /// One over each store.
-pub(crate) async fn stages() -> [Stage; 2] {
+pub(crate) async fn stages() -> Vec<Stage> {
     stages_with(|_| {}).await
 }
 
 /// The same, with a changed configuration.
-pub(crate) async fn stages_with(change: impl Fn(&mut Config)) -> [Stage; 2] {
-    both_with(|| builder(&change)).await.map(Stage::of)
+pub(crate) async fn stages_with(change: impl Fn(&mut Config)) -> Vec<Stage> {
+    every_store_with(|| builder(&change)).await.into_iter().map(Stage::of).collect()
 }
 
 /// The set-up of every ledger here.
