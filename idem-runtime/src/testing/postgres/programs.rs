@@ -68,7 +68,8 @@ fn to_its_end(program: &str, mut command: Command, arguments: &[OsString]) -> Re
     Err(NoServer(format!("`{program}` failed: {}", said.trim())))
 }
 
-/// Folders with PostgreSQL's programs, the newest version first: those that are called by their names, and Debian's.
+/// Folders with PostgreSQL's programs: Debian's, the newest version first, then those that are called by their names. What
+/// Debian calls `psql` is a script that looks for the program, and takes longer than the program does.
 fn installed() -> Vec<PathBuf> {
     let mut versions: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten() {
@@ -79,5 +80,5 @@ fn installed() -> Vec<PathBuf> {
         std::cmp::Reverse(version)
     });
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).chain(versions).collect()
+    versions.into_iter().chain(std::env::split_paths(&path)).collect()
 }
