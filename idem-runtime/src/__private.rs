@@ -18,6 +18,12 @@ pub use crate::{
     },
 };
 
+#[cfg(feature = "testing")]
+pub use crate::{
+    __idem_suite as suite,
+    testing::harness::{Subject, asked},
+};
+
 /// What a tool declares about its errors.
 #[doc(hidden)]
 #[macro_export]
