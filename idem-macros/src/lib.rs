@@ -9,6 +9,7 @@ mod attribute;
 mod duration;
 mod effect_error;
 mod expand;
+mod harness;
 mod key;
 mod marks;
 mod mistakes;
@@ -58,6 +59,14 @@ pub fn idempotent(arguments: proc_macro::TokenStream, item: proc_macro::TokenStr
 #[proc_macro_derive(EffectError, attributes(effect))]
 pub fn effect_error(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     effect_error::derive(item.into()).into()
+}
+
+/// The module of tests of a tool that has the word `harness`, behind `idem_runtime::harness!`, which says first where the
+/// runtime is.
+#[doc(hidden)]
+#[proc_macro]
+pub fn harness_at(tokens: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    harness::expand(tokens.into()).into()
 }
 
 /// The whole macro on tokens that also exist outside the compiler, so that tests can call it.

@@ -34,10 +34,14 @@ pub(crate) struct Tool {
     pub(crate) validate: Option<Path>,
     pub(crate) classify: Option<Path>,
     pub(crate) refuse: Option<Path>,
+    /// Where other functions find it.
+    pub(crate) standing: Standing,
     /// Whether `…_outcome` stands beside it.
     pub(crate) sibling: Sibling,
     /// What stands beside it for the reconciler.
     pub(crate) descriptor: Option<Descriptor>,
+    /// What stands beside it for its own tests.
+    pub(crate) harness: Option<Harness>,
 }
 
 /// The receiver.
@@ -73,6 +77,15 @@ pub(crate) struct Descriptor {
     /// The tool's generics without lifetimes.
     pub(crate) generics: Generics,
     pub(crate) resend: Resend,
+}
+
+/// The generated tests of a tool: every parameter is owned, or a state that can be shared.
+#[derive(Debug)]
+pub(crate) struct Harness {
+    /// Where the word stands.
+    pub(crate) span: Span,
+    /// The function that makes the fixture, where the attribute names it.
+    pub(crate) fixture: Option<Path>,
 }
 
 /// Whether the reconciler can call the tool again with stored arguments.
@@ -278,12 +291,18 @@ pub(crate) enum Shape {
     Boxed { pin: TokenStream, body: Group },
 }
 
-/// The function that answers with the whole outcome.
+/// How other functions name the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sibling {
-    None,
+pub(crate) enum Standing {
     Free,
     Method,
     /// In an impl block, without a receiver.
     Associated,
+}
+
+/// The function that answers with the whole outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sibling {
+    None,
+    Beside,
 }

@@ -42,6 +42,8 @@ pub(crate) struct Me {
     pub(crate) takes: TakesSelf,
     /// Whether it is `&self`, however that is written.
     pub(crate) plain: bool,
+    /// Whether it is `self: Arc<Self>`.
+    pub(crate) shared: bool,
     pub(crate) mark: Option<Marked>,
 }
 
@@ -180,7 +182,8 @@ fn me(receiver: &mut Receiver, mistakes: &mut Mistakes) -> Me {
         ReceiverKind::Typed(_, ty) => types::is_borrowed_self(ty),
         _ => false,
     };
-    Me { token: receiver.self_token, written: receiver.to_token_stream(), takes, plain, mark }
+    let shared = matches!(&receiver.kind, ReceiverKind::Typed(_, ty) if types::is_shared_self(ty));
+    Me { token: receiver.self_token, written: receiver.to_token_stream(), takes, plain, shared, mark }
 }
 
 fn parameter(index: usize, typed: &mut PatType, mistakes: &mut Mistakes) -> Parameter {

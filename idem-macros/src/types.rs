@@ -99,6 +99,12 @@ pub(crate) fn is_borrowed_self(ty: &Type) -> bool {
     matches!(bare(&reference.elem), Type::Path(path) if path.qself.is_none() && path.path.is_ident("Self"))
 }
 
+/// Whether a type is `Arc<Self>`, however it is qualified.
+pub(crate) fn is_shared_self(ty: &Type) -> bool {
+    let inner = last_segment(ty).and_then(|segment| only_argument(segment, "Arc"));
+    matches!(inner.map(bare), Some(Type::Path(path)) if path.qself.is_none() && path.path.is_ident("Self"))
+}
+
 /// The type as a reference, if it is one.
 pub(crate) fn as_reference(ty: &Type) -> Option<&TypeReference> {
     match bare(ty) {

@@ -70,6 +70,7 @@ pub(crate) const ARGUMENTS: Table = Table {
         known("refuse", "refuse = refuse_call"),
         known("detach", "detach"),
         known("outcome", "outcome = false"),
+        known("harness", "harness = refund_fixture"),
         known("crate", "crate = my_facade::idem_runtime"),
     ],
     one: "argument",

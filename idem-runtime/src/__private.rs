@@ -6,7 +6,7 @@ pub use std::{boxed::Box, sync::Arc};
 pub use crate::{
     engine::{
         Again, ClassedError, Guard, Hooks, IsResult, MuteError, Policy, Probe, SerdeError, TakesRefusal, TextError,
-        UnclassedError, again, current, outcome, scope, source,
+        UnclassedError, again, current, outcome, probe, scope, source,
     },
     identity::Arguments,
     outcome::{Outcome, Refusal},
@@ -59,3 +59,26 @@ macro_rules! __idem_policy {
 }
 
 pub use crate::__idem_policy as policy;
+
+/// What `harness` emits: nothing without the feature, but one line that says what to do.
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __idem_harnessed {
+    ($($item:tt)*) => { $($item)* };
+}
+
+/// What `harness` emits: nothing without the feature, but one line that says what to do.
+#[cfg(not(feature = "testing"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __idem_harnessed {
+    ($($item:tt)*) => {
+        ::core::compile_error! {
+            "the tests of `harness` need the feature `testing` of `idem-runtime`\n\nhelp: write `idem-runtime = { version = \"0.1\", features = [\"testing\"] }` below `[dev-dependencies]` in Cargo.toml"
+        }
+    };
+}
+
+pub use crate::__idem_harnessed as harnessed;
+pub use idem_macros::harness_at;

@@ -97,6 +97,31 @@ mod tool;
 #[doc = include_str!("attribute.md")]
 pub use idem_macros::idempotent;
 
+/// Generates the tests of a tool that is a method, beside its impl block.
+///
+/// A module cannot stand in an impl block, so the method is only marked, with the word `harness` alone, and named here
+/// together with the function that makes its fixture:
+///
+/// ```ignore
+/// impl Billing {
+///     #[idempotent(scope = "conversation", harness)]
+///     pub async fn send_refund(&self, call: &ToolCall, order_id: String, cents: u64) -> Result<Refund, PaymentError> { … }
+/// }
+///
+/// #[cfg(test)]
+/// fn refund_fixture() -> Fixture<Arc<Billing>, (String, u64)> { … }
+///
+/// idem_runtime::harness!(Billing::send_refund, refund_fixture);
+/// ```
+///
+/// The module is called `send_refund_harness` and exists under `cfg(test)` only. It needs the feature `testing`, in
+/// `[dev-dependencies]`. Where the type has parameters, the path says which are tested: `Billing::<FakeBank>::send_refund`.
+/// A free function may be named here too, if it is marked in the same way. [`testing`](macro@idempotent#harness) has the rest.
+#[macro_export]
+macro_rules! harness {
+    ($($written:tt)*) => { $crate::__private::harness_at! { $crate; $($written)* } };
+}
+
 pub use idem_macros::EffectError;
 
 pub use call::{AttemptRecord, Link, LinkKind, NoToken, RepeatToken, Turn};

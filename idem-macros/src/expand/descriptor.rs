@@ -1,5 +1,4 @@
-//! `…_tool`: the function beside the tool that binds it to its state, for the reconciler; and the function that lends
-//! the tool's description to both.
+//! `…_tool`: the function beside the tool that binds it to its state, for the reconciler.
 //!
 //! Input: `async fn refund(&self, call: &ToolCall, id: String)`, `recover(lookup = Self::find)`.
 //! Output: `fn refund_tool(this: Arc<Self>) -> BoundTool { Bound::new(policy, …, (this,)).lookup(|…| …).tool() }`.
@@ -7,46 +6,30 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::Attribute;
 use syn::spanned::Spanned;
 
-use super::{call, hooks, local, name_at, placed, private, sibling, spec};
-use crate::model::{Caller, Descriptor, Input, InputRole, Resend, Sibling, Tool};
+use super::{call, hooks, kept, local, name_at, placed, private, sibling, spec};
+use crate::model::{Caller, Descriptor, Input, InputRole, Resend, Standing, Tool};
 use crate::types::{self, TakesCall};
 
-/// Both functions, where there is a descriptor.
+/// The function, where there is a descriptor.
 pub(super) fn tokens(tool: &Tool) -> Option<TokenStream> {
-    let descriptor = tool.descriptor.as_ref()?;
-    let private = private(tool);
-    let lending = lending(&private, tool);
-    let binding = binding(&private, tool, descriptor);
-    Some(quote!(#lending #binding))
+    tool.descriptor.as_ref().map(|descriptor| binding(&private(tool), tool, descriptor))
 }
 
-/// `fn __idem_…_spec`.
-fn lending(private: &TokenStream, tool: &Tool) -> TokenStream {
-    let kept = kept(tool);
-    let (name, item) = (spec::function(tool), spec::tokens(tool));
-    quote! {
-        #[doc(hidden)]
-        #(#kept)*
-        #[allow(clippy::all, clippy::pedantic, clippy::nursery, reason = "written by `#[idempotent]`")]
-        fn #name() -> &'static #private::ToolSpec {
-            #item
-            &__IDEM_TOOL
-        }
-    }
+/// The function's name.
+pub(super) fn function(tool: &Tool) -> Ident {
+    format_ident!("{}_tool", tool.sig.ident)
 }
 
 /// `fn …_tool`.
 fn binding(private: &TokenStream, tool: &Tool, descriptor: &Descriptor) -> TokenStream {
-    let kept = kept(tool);
-    let (name, vis) = (format_ident!("{}_tool", tool.sig.ident), &tool.vis);
+    let (kept, name, vis) = (kept(tool), function(tool), &tool.vis);
     let doc = format!(" The tool `{}` bound to its state, for `Idem::reconciler`.", tool.spec.function);
     let generics = &descriptor.generics;
     let (params, _, clause) = generics.split_for_impl();
     let params = (!generics.params.is_empty()).then(|| quote!(#params));
-    let held = held(private, tool);
+    let held = held(private, tool, tool.inputs.iter());
     let (names, types) = (held.iter().map(|held| &held.name), held.iter().map(|held| &held.ty));
     let values = names.clone();
     let passed: Vec<TokenStream> = held.iter().map(|held| held.lent.clone()).collect();
@@ -65,27 +48,23 @@ fn binding(private: &TokenStream, tool: &Tool, descriptor: &Descriptor) -> Token
     }
 }
 
-/// The conditions under which the tool is there at all.
-fn kept(tool: &Tool) -> impl Iterator<Item = &Attribute> {
-    tool.attrs.iter().filter(|attr| attr.path().is_ident("cfg"))
-}
-
 /// Receiver or state, as the reconciler holds it.
-struct Held {
-    name: Ident,
-    ty: TokenStream,
+pub(super) struct Held {
+    pub(super) name: Ident,
+    pub(super) ty: TokenStream,
     /// How a step is lent it.
     lent: TokenStream,
 }
 
-fn held(private: &TokenStream, tool: &Tool) -> Vec<Held> {
+/// The receiver, and the states among these inputs.
+pub(super) fn held<'t>(private: &TokenStream, tool: &Tool, inputs: impl Iterator<Item = &'t Input>) -> Vec<Held> {
     let me = local("__idem_self");
     let receiver = tool.receiver.iter().map(|receiver| {
         let place = Span::call_site().located_at(receiver.span);
         let lent = if receiver.plain { quote_spanned!(place=> &**#me) } else { quote!(#me) };
         Held { name: local("this"), ty: quote!(#private::Arc<Self>), lent }
     });
-    let inputs = states(tool).map(|input| {
+    let states = inputs.filter(|input| input.role == InputRole::State).map(|input| {
         let (name, ty) = (&input.parameter.ident, &input.parameter.ty);
         let place = Span::call_site().located_at(name.span());
         let (ty, lent) = match (types::shared(ty), types::as_reference(ty)) {
@@ -95,7 +74,7 @@ fn held(private: &TokenStream, tool: &Tool) -> Vec<Held> {
         };
         Held { name: name.clone(), ty, lent }
     });
-    receiver.chain(inputs).collect()
+    receiver.chain(states).collect()
 }
 
 fn states(tool: &Tool) -> impl Iterator<Item = &Input> {
@@ -125,9 +104,9 @@ fn resend(private: &TokenStream, tool: &Tool, lent: &TokenStream) -> TokenStream
     let given = if stored.is_empty() { quote!(_) } else { quote!(mut #arguments) };
     let name = &tool.sig.ident;
     let generics = sibling::turbofish(&tool.sig);
-    let function = match tool.sibling {
-        Sibling::None | Sibling::Free => quote!(#name #generics),
-        Sibling::Method | Sibling::Associated => quote!(Self::#name #generics),
+    let function = match tool.standing {
+        Standing::Free => quote!(#name #generics),
+        Standing::Method | Standing::Associated => quote!(Self::#name #generics),
     };
     let passed = passed(tool, &attempt);
     let run = quote!(#private::resent(#function(#(#passed),*)));

@@ -4,22 +4,25 @@
 
 mod call;
 mod descriptor;
+pub(crate) mod harness;
 mod hooks;
 mod sibling;
 mod spec;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
+use syn::Attribute;
 
 use crate::model::{Shape, Tool};
 
 /// The guarded function, and what stands beside it.
 pub(crate) fn expand(tool: &Tool) -> TokenStream {
     let Tool { attrs, vis, sig, .. } = tool;
-    // Two functions share one description: then it has a function of its own.
-    let spec = tool.descriptor.is_none().then(|| spec::tokens(tool));
+    let spec = (!spec::is_lent(tool)).then(|| spec::tokens(tool));
+    let lending = spec::is_lent(tool).then(|| spec::lending(tool));
     let sibling = sibling::tokens(tool);
     let descriptor = descriptor::tokens(tool);
+    let harness = harness::tokens(tool);
     let guarded = match &tool.shape {
         Shape::Async { body } => {
             let call = call::tokens(tool, body);
@@ -36,7 +39,9 @@ pub(crate) fn expand(tool: &Tool) -> TokenStream {
             #guarded
         }
         #sibling
+        #lending
         #descriptor
+        #harness
     }
 }
 
@@ -44,6 +49,11 @@ pub(crate) fn expand(tool: &Tool) -> TokenStream {
 fn private(tool: &Tool) -> TokenStream {
     let runtime = &tool.runtime;
     quote!(#runtime::__private)
+}
+
+/// The conditions under which the tool is there at all.
+fn kept(tool: &Tool) -> impl Iterator<Item = &Attribute> {
+    tool.attrs.iter().filter(|attr| attr.path().is_ident("cfg"))
 }
 
 /// A name that no user's code can see or be seen by.

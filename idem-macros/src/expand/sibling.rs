@@ -7,17 +7,19 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::{FnArg, GenericParam, Pat, Signature};
 
-use super::private;
-use crate::model::{Sibling, Tool};
+use super::{kept, private};
+use crate::model::{Sibling, Standing, Tool};
 
 /// The sibling, when there is one.
 pub(super) fn tokens(tool: &Tool) -> Option<TokenStream> {
     let name = &tool.sig.ident;
-    let function = match tool.sibling {
-        Sibling::None => return None,
-        Sibling::Free => quote!(#name),
-        Sibling::Associated => quote!(Self::#name),
-        Sibling::Method => {
+    if tool.sibling == Sibling::None {
+        return None;
+    }
+    let function = match tool.standing {
+        Standing::Free => quote!(#name),
+        Standing::Associated => quote!(Self::#name),
+        Standing::Method => {
             let receiver = tool.receiver.map(|receiver| receiver.token);
             quote!(#receiver.#name)
         }
@@ -25,7 +27,7 @@ pub(super) fn tokens(tool: &Tool) -> Option<TokenStream> {
     let private = private(tool);
     let vis = &tool.vis;
     let result = &tool.result;
-    let kept = tool.attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+    let kept = kept(tool);
     let generics = turbofish(&tool.sig);
     let arguments = tool.sig.inputs.iter().filter_map(|input| match input {
         FnArg::Typed(typed) => {

@@ -6,10 +6,10 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::private;
+use super::{kept, private};
 use crate::duration::Length;
 use crate::model::{
-    Described, KeptArguments, KeySource, Naming, Param, Recovery, RecoveryStep, Reference, Retry, Scope, Sibling,
+    Described, KeptArguments, KeySource, Naming, Param, Recovery, RecoveryStep, Reference, Retry, Scope, Standing,
     TemplatePart, Tool,
 };
 use crate::scope::ScopeKind;
@@ -17,19 +17,40 @@ use crate::words::Choice;
 
 /// How the tool names its description.
 pub(super) fn used(tool: &Tool) -> TokenStream {
-    if tool.descriptor.is_none() {
+    if !is_lent(tool) {
         return quote!(&__IDEM_TOOL);
     }
     let function = function(tool);
-    match tool.sibling {
-        Sibling::None | Sibling::Free => quote!(#function()),
-        Sibling::Method | Sibling::Associated => quote!(Self::#function()),
+    match tool.standing {
+        Standing::Free => quote!(#function()),
+        Standing::Method | Standing::Associated => quote!(Self::#function()),
     }
 }
 
-/// The function that lends the description, where two functions need it.
+/// Whether several functions share the description: then it has a function of its own.
+pub(super) fn is_lent(tool: &Tool) -> bool {
+    tool.descriptor.is_some() || tool.harness.is_some()
+}
+
+/// The name of the function that lends the description.
 pub(super) fn function(tool: &Tool) -> Ident {
     format_ident!("__idem_{}_spec", tool.sig.ident)
+}
+
+/// `fn __idem_…_spec`.
+pub(super) fn lending(tool: &Tool) -> TokenStream {
+    let private = private(tool);
+    let kept = kept(tool);
+    let (name, item) = (function(tool), tokens(tool));
+    quote! {
+        #[doc(hidden)]
+        #(#kept)*
+        #[allow(clippy::all, clippy::pedantic, clippy::nursery, reason = "written by `#[idempotent]`")]
+        fn #name() -> &'static #private::ToolSpec {
+            #item
+            &__IDEM_TOOL
+        }
+    }
 }
 
 /// `.of(…)`: the type, for a method.

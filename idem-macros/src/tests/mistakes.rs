@@ -279,6 +279,60 @@ const RESOURCES: &[Case] = &[
     ("path into the result", r#"scope = "tenant", resource = "order:{result..id}""#, PLAIN),
 ];
 
+const HARNESSES: &[Case] = &[
+    ("no path", r#"scope = "tenant", harness = 3"#, PLAIN),
+    ("no value", r#"scope = "tenant", harness = , key = "args""#, PLAIN),
+    ("list", r#"scope = "tenant", harness(refund_fixture)"#, PLAIN),
+    ("near miss", r#"scope = "tenant", harnes = refund_fixture"#, PLAIN),
+    (
+        "path on a method",
+        r#"scope = "tenant", harness = fixtures::refund"#,
+        "async fn act(&self, a: u8) -> Result<u8, E> {}",
+    ),
+    (
+        "borrowed arguments",
+        r#"scope = "tenant", harness = refund_fixture"#,
+        "async fn act(a: &str, b: &[u8], c: Cow<'_, str>, #[idem(state)] d: &D) -> Result<u8, E> {}",
+    ),
+    (
+        "generic",
+        r#"scope = "tenant", harness = refund_fixture"#,
+        "async fn act<'a, B: Bank>(#[idem(state)] a: &'a B, b: u8) -> Result<u8, E> {}",
+    ),
+    (
+        "impl trait",
+        r#"scope = "tenant", harness = refund_fixture"#,
+        "async fn act(#[idem(state)] a: impl Bank, b: u8) -> Result<u8, E> {}",
+    ),
+    ("self by value", r#"scope = "tenant", harness"#, "async fn act(self, b: u8) -> Result<u8, E> {}"),
+    ("self in a box", r#"scope = "tenant", harness"#, "async fn act(self: Box<Self>, b: u8) -> Result<u8, E> {}"),
+    (
+        "boxed method",
+        r#"scope = "tenant", key = "tool_call_id", harness"#,
+        "fn act<'a>(&'a self) -> Pin<Box<dyn Future<Output = Result<u8, E>> + Send + 'a>> { Box::pin(async move { go() }) }",
+    ),
+    (
+        "state that borrows",
+        r#"scope = "tenant", harness = refund_fixture"#,
+        "async fn act(#[idem(state)] a: Bank<'_>, #[idem(state)] b: &mut Bank, c: u8) -> Result<u8, E> {}",
+    ),
+    (
+        "state that borrows, with a reconciler",
+        r#"scope = "tenant", recover(provider_key = "24h"), harness = refund_fixture"#,
+        "async fn act(#[idem(state)] a: Bank<'_>, c: u8) -> Result<u8, E> {}",
+    ),
+    (
+        "context below a parameter",
+        r#"scope = "tenant", ctx = request.context, harness = refund_fixture"#,
+        "async fn act(#[idem(state)] request: Request, c: u8) -> Result<u8, E> {}",
+    ),
+    (
+        "four conditions",
+        r#"scope = "tenant", harness = refund_fixture"#,
+        "async fn act(#[cfg(a)] a: A, #[cfg(b)] b: B, #[cfg(c)] c: C, #[cfg(d)] d: D) -> Result<u8, E> {}",
+    ),
+];
+
 const SEVERAL: &[Case] = &[(
     "nine at once",
     r#"scope = "conversaton", kye = "x", version = "2", key = "tool_cal_id|args(centz)", on_busy = "w", lease = "0s""#,
@@ -298,6 +352,7 @@ fn messages() {
         ("retry", RETRIES),
         ("recover", RECOVERIES),
         ("resource", RESOURCES),
+        ("harness", HARNESSES),
         ("several", SEVERAL),
     ];
     let mut text = String::from("What is said of mistakes, and under which tokens. `IDEM_BLESS=1` writes it anew.\n");
@@ -336,7 +391,7 @@ fn the_item_stands_beside_its_mistakes() {
 
 #[test]
 fn messages_are_well_formed() {
-    let all = [ATTRIBUTE, SCOPES, KEYS, LISTS, TIMES, PARAMETERS, RETRIES, RECOVERIES, RESOURCES];
+    let all = [ATTRIBUTE, SCOPES, KEYS, LISTS, TIMES, PARAMETERS, RETRIES, RECOVERIES, RESOURCES, HARNESSES];
     for (_, message) in all.into_iter().flatten().flat_map(|(_, arguments, item)| told(arguments, item)) {
         let (text, help) = message.split_once("\n\nhelp: ").expect("a message has help");
         assert!(!help.contains('\n') && help.contains('`') && !text.contains('\n'), "{message}");

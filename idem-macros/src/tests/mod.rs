@@ -2,6 +2,7 @@
 
 mod effect_error;
 mod expansion;
+mod harness;
 mod languages;
 mod mistakes;
 mod recovery;

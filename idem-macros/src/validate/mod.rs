@@ -4,6 +4,7 @@
 
 mod descriptor;
 mod function;
+mod harness;
 mod hooks;
 mod identity;
 mod parameters;
@@ -20,7 +21,7 @@ use syn::{Expr, Path, Visibility};
 
 use crate::attribute::Attribute;
 use crate::mistakes::Mistakes;
-use crate::model::{Caller, Place, Receiver, Sibling, Tool};
+use crate::model::{Caller, Place, Receiver, Sibling, Standing, Tool};
 use crate::signature::{Item, Me, TakesSelf};
 use crate::types::{self, TakesCall};
 
@@ -45,8 +46,18 @@ pub(crate) fn validate(attribute: &Attribute, item: Item, mistakes: &mut Mistake
 
     let recovery = recovery?;
     let paths = [&check, &classify, &refuse].into_iter().flatten().chain(recovery.paths());
-    let sibling = sibling(wanted, &item, paths);
+    let standing = standing(&item, paths);
+    let sibling = sibling(wanted, attribute, &item, standing);
     let descriptor = descriptor::read(&item, &parameters, &recovery, sibling, caller.as_ref(), mistakes);
+    let found = harness::Found {
+        item: &item,
+        parameters: &parameters,
+        function: function.as_ref(),
+        caller: caller.as_ref(),
+        standing,
+        descriptor: descriptor.as_ref(),
+    };
+    let harness = harness::read(attribute, &found, mistakes);
     let (function, mut identity, settings) = (function?, identity?, settings?);
     let sig = item.named_signature();
     let mut steps = parameters.steps();
@@ -67,8 +78,10 @@ pub(crate) fn validate(attribute: &Attribute, item: Item, mistakes: &mut Mistake
         validate: check,
         classify,
         refuse,
+        standing,
         sibling,
         descriptor,
+        harness,
     })
 }
 
@@ -146,8 +159,7 @@ fn place(attribute: &Attribute, item: &Item, parameters: &Parameters, mistakes: 
     }
 }
 
-/// A method without visibility may stand in a trait's impl, where a second function would be an error.
-fn sibling<'p>(wanted: bool, item: &Item, mut paths: impl Iterator<Item = &'p Path>) -> Sibling {
+fn standing<'p>(item: &Item, mut paths: impl Iterator<Item = &'p Path>) -> Standing {
     // Only an impl block knows `Self`.
     let names_self = paths.any(|path| path.segments.first().is_some_and(|first| first.ident == "Self"));
     let mentions_self = || {
@@ -155,12 +167,16 @@ fn sibling<'p>(wanted: bool, item: &Item, mut paths: impl Iterator<Item = &'p Pa
         names_self
             || signature.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|word| word == "Self")
     };
-    match (&item.receiver, &item.vis) {
-        _ if !wanted => Sibling::None,
-        (Some(_), Visibility::Inherited) => Sibling::None,
-        (Some(_), _) => Sibling::Method,
-        (None, Visibility::Inherited) if mentions_self() => Sibling::None,
-        (None, _) if mentions_self() => Sibling::Associated,
-        (None, _) => Sibling::Free,
+    match item.receiver {
+        Some(_) => Standing::Method,
+        None if mentions_self() => Standing::Associated,
+        None => Standing::Free,
     }
+}
+
+/// A method without visibility may stand in a trait's impl, where a second function would be an error; with `harness` on
+/// it, it does not.
+fn sibling(wanted: bool, attribute: &Attribute, item: &Item, standing: Standing) -> Sibling {
+    let may_stand = !matches!(item.vis, Visibility::Inherited) || attribute.mentions("harness");
+    if wanted && (standing == Standing::Free || may_stand) { Sibling::Beside } else { Sibling::None }
 }

@@ -103,6 +103,11 @@ impl Parameters {
         self.entries.iter().filter(|entry| entry.input() == Some(InputRole::Argument)).map(|entry| &entry.parameter)
     }
 
+    /// Whether there is a parameter that only `ctx` names.
+    pub(super) fn has_context(&self) -> bool {
+        self.entries.iter().any(|entry| entry.input() == Some(InputRole::Context))
+    }
+
     /// Whether some parameter has such a role.
     pub(super) fn has(&self, wanted: impl Fn(Role) -> bool) -> bool {
         self.entries.iter().any(|entry| wanted(entry.role))

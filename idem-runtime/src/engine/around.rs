@@ -1,12 +1,17 @@
 //! What stands around a call in its task: the call itself where no parameter carries it, and who wants to hear more
 //! than a `Result`.
 
-use std::cell::RefCell;
+use std::{
+    cell::RefCell,
+    pin::pin,
+    task::{Context, Waker},
+};
 
 use super::tool_call::{Attempt, ToolCall};
 use crate::{
     call::AttemptRecord,
     outcome::{Outcome, Refusal, RefusalKind, Success, Told},
+    tool::ToolSpec,
 };
 
 tokio::task_local! {
@@ -22,6 +27,8 @@ enum Listener {
     Outcome(Option<Heard>),
     /// Its record; it is not to be carried out.
     Prepare(Option<Result<AttemptRecord, Refusal>>),
+    /// Which tool's guard it reaches; it is to go no further.
+    Probe(Option<&'static ToolSpec>),
     /// Nothing: it is a call inside the one that was meant.
     Deaf,
 }
@@ -85,6 +92,31 @@ pub fn prepare<T, E>(call: impl Future<Output = Result<T, E>>) -> impl Future<Ou
             _ => Err(unheard_of()),
         }
     }
+}
+
+/// The tool whose guard a call reaches before it first waits. The call is polled once and given up: its guard looks at no
+/// ledger and starts no body.
+pub fn probe(call: impl Future) -> Option<&'static ToolSpec> {
+    let call = pin!(call);
+    LISTENER.sync_scope(RefCell::new(Listener::Probe(None)), || {
+        let _ = call.poll(&mut Context::from_waker(Waker::noop()));
+        LISTENER.with(|listener| match *listener.borrow() {
+            Listener::Probe(reached) => reached,
+            Listener::Outcome(_) | Listener::Prepare(_) | Listener::Deaf => None,
+        })
+    })
+}
+
+/// Whether somebody only asks for the guard.
+pub(super) fn only_probes(spec: &'static ToolSpec) -> bool {
+    let probed = LISTENER.try_with(|listener| match &mut *listener.borrow_mut() {
+        Listener::Probe(reached) => {
+            reached.get_or_insert(spec);
+            true
+        }
+        Listener::Outcome(_) | Listener::Prepare(_) | Listener::Deaf => false,
+    });
+    probed.unwrap_or(false)
 }
 
 fn unheard_of() -> Refusal {

@@ -216,6 +216,9 @@ impl Guard {
         R: IsResult,
     {
         let Self { spec, of, call, arguments } = self;
+        if around::only_probes(spec) {
+            return Err(refuse(policy, Refusal::new(RefusalKind::Invalid).because("the call was only a probe")));
+        }
         let Some(call) = call else {
             let why = "no call reached the tool: hand it a `ToolCall`, or run it in `idem_runtime::scope`";
             return Err(refuse(policy, Refusal::new(RefusalKind::Invalid).because(why)));

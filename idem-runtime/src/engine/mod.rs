@@ -23,7 +23,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-pub use around::{outcome, prepare, scope};
+pub use around::{outcome, prepare, probe, scope};
 pub use bulk::bulk;
 pub use caller::{ToolCallSource, current, source};
 pub use codec::{

@@ -6,6 +6,7 @@ mod clock;
 pub mod conformance;
 mod faults;
 mod gate;
+mod guarded;
 pub mod harness;
 mod keys;
 #[cfg(feature = "postgres")]
@@ -13,7 +14,11 @@ pub mod postgres;
 mod process;
 pub mod provider;
 
+#[doc(inline)]
+pub use crate::__idem_assert_guarded as assert_guarded;
 pub use clock::TestClock;
 pub use faults::{Checkpoint, Fault};
+#[doc(hidden)]
+pub use guarded::guarded;
 pub use keys::{BrokenKeys, WireKeys};
 pub use provider::{Habits, Provider, ProviderError, Reply, Request, Sandbox};

@@ -206,6 +206,11 @@ impl ToolSpec {
         }
     }
 
+    /// The function that it is written as.
+    pub const fn function(&self) -> &'static str {
+        self.name
+    }
+
     /// The tool's doc comment.
     pub const fn description(&self) -> &'static str {
         self.description

@@ -5,9 +5,7 @@ use std::cell::Cell;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{
-    AttemptRecord, Held, OperationId, Outcome, Refusal, RefusalKind, RepeatToken, outcome, prepare,
-};
+use crate::{AttemptRecord, Held, OperationId, Outcome, Refusal, RefusalKind, RepeatToken, outcome, prepare};
 
 tokio::task_local! {
     /// What the harness wants of the next call: to be made, or only to be prepared.
@@ -132,11 +130,9 @@ where
     }
     match prepare(call).await {
         Err(refusal) => Answer::refused(&refusal),
-        Ok(record) => Answer {
-            operation: Some(record.operation().to_string()),
-            record: Some(record),
-            ..Answer::named(PREPARED)
-        },
+        Ok(record) => {
+            Answer { operation: Some(record.operation().to_string()), record: Some(record), ..Answer::named(PREPARED) }
+        }
     }
 }
 

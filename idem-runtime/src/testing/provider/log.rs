@@ -46,12 +46,7 @@ impl Log {
     }
 
     /// A request arrives and is carried out, as the provider's habits have it.
-    pub(crate) fn carry_out(
-        &self,
-        request: &Request,
-        habits: &Habits,
-        now: Timestamp,
-    ) -> Result<Reply, ProviderError> {
+    pub(crate) fn carry_out(&self, request: &Request, habits: &Habits, now: Timestamp) -> Result<Reply, ProviderError> {
         let carried_out = self.held(|file| {
             let Contents { effects, .. } = read(file)?;
             let mut lines = vec![Line::Request(request.clone())];
