@@ -5,6 +5,7 @@
 
 mod examples;
 mod needs;
+mod planted;
 mod step;
 mod workspace;
 
@@ -32,6 +33,11 @@ enum Command {
     },
     /// Run everything that a change must pass, as CI does; installs what is missing
     Ci,
+    /// Plant bugs in a copy of the tree, one at a time, and see the tests that they name fail. Takes a while
+    Planted {
+        /// The bugs: files below tests/planted, without `.patch`; all where none is named
+        names: Vec<String>,
+    },
     /// Run one step of `ci` alone
     Step {
         step: Step,
@@ -43,10 +49,11 @@ enum Command {
 
 impl Command {
     fn run(&self) -> anyhow::Result<()> {
-        match *self {
-            Self::Test { install } => step::run(&step::TEST, Missing::from_flag(install)),
+        match self {
+            Self::Test { install } => step::run(&step::TEST, Missing::from_flag(*install)),
             Self::Ci => step::run(&step::CI, Missing::Install),
-            Self::Step { step, install } => step::run(&[step], Missing::from_flag(install)),
+            Self::Planted { names } => planted::run(&workspace::shell()?, names),
+            Self::Step { step, install } => step::run(&[*step], Missing::from_flag(*install)),
         }
     }
 }

@@ -9,13 +9,14 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use xshell::{Shell, cmd};
 
-use crate::examples;
 use crate::needs::{self, Missing};
 use crate::workspace::{self, Workspace};
+use crate::{examples, planted};
 
 /// What a change must pass, in order: what fails fast stands first.
-pub(crate) const CI: [Step; 9] = [
+pub(crate) const CI: [Step; 10] = [
     Step::Fmt,
+    Step::Planted,
     Step::Clippy,
     Step::Features,
     Step::Deny,
@@ -36,6 +37,8 @@ const FEATURED: &str = "idem-runtime";
 pub(crate) enum Step {
     /// Formatting
     Fmt,
+    /// Whether the bugs of `cargo xtask planted` can still be planted
+    Planted,
     /// Lints of all targets with all features, warnings denied
     Clippy,
     /// Lints of the library without features and with each feature alone
@@ -80,6 +83,7 @@ impl Step {
     fn run(self, sh: &Shell, missing: Missing) -> Result<()> {
         match self {
             Self::Fmt => cmd!(sh, "cargo fmt --all --check").run()?,
+            Self::Planted => planted::check(sh)?,
             Self::Clippy => {
                 cmd!(sh, "cargo clippy --workspace --all-targets --all-features -- -D warnings").run()?;
             }

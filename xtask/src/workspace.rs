@@ -59,6 +59,11 @@ impl Workspace {
         Ok(names.filter(|name| *name != "default").cloned().collect())
     }
 
+    /// Where builds go.
+    pub(crate) fn target_directory(&self) -> &Path {
+        &self.target_directory
+    }
+
     /// Where a program of the workspace lies once it is built.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.target_directory.join("debug").join(name).with_extension(env::consts::EXE_EXTENSION)

@@ -1,0 +1,55 @@
+//! `cargo xtask planted`: bugs that are planted in the runtime, one at a time, each to be found by the tests it names.
+//!
+//! A suite that passes says little unless it is known to fail. It must not know the bugs: a patch below `tests/planted` says
+//! what is planted and who has to notice. Nothing is planted in the working tree, only in a copy of it.
+
+mod bug;
+mod copy;
+mod trial;
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use xshell::Shell;
+
+use self::{bug::Bug, copy::Copy, trial::Verdict};
+use crate::workspace::Workspace;
+
+/// Says of every bug whether its patch still fits. It is cheap, so CI does it at every change.
+pub(crate) fn check(sh: &Shell) -> Result<()> {
+    let bugs = Bug::all(sh)?;
+    for bug in &bugs {
+        bug.fits(sh)?;
+    }
+    println!("{} bugs can be planted", bugs.len());
+    Ok(())
+}
+
+/// Plants the named bugs, or all, and says which were found.
+pub(crate) fn run(sh: &Shell, names: &[String]) -> Result<()> {
+    let bugs = Bug::named(sh, names)?;
+    for bug in &bugs {
+        bug.fits(sh)?;
+    }
+    let room = Workspace::read(sh)?.target_directory().join("planted");
+    let copy = Copy::made(sh, &room.join("tree"))?;
+    let tests: Vec<_> = bugs.iter().flat_map(|bug| &bug.tests).collect();
+    trial::sound(&copy, &room.join("build"), &tests).context("without a bug")?;
+    let mut survived = Vec::new();
+    println!("\n{:<32}  {:<10}  {:>6}  found by", "planted", "verdict", "s");
+    for bug in &bugs {
+        let begun = Instant::now();
+        copy.plant(bug)?;
+        let verdict = trial::run(&copy, &room.join("build"), bug);
+        copy.restore(bug)?;
+        let verdict = verdict.with_context(|| format!("with `{}` planted", bug.name))?;
+        let seconds = begun.elapsed().as_secs();
+        println!("{:<32}  {:<10}  {seconds:>6}  {}", bug.name, verdict.word(), bug.tests_in_words());
+        if let Verdict::Survived(unnoticed) = verdict {
+            survived.push(format!("{}: passed all the same: {}", bug.name, unnoticed.join(", ")));
+        }
+    }
+    println!("\n{} planted, {} killed, {} survived", bugs.len(), bugs.len() - survived.len(), survived.len());
+    ensure!(survived.is_empty(), "bugs that nobody noticed:\n{}", survived.join("\n"));
+    Ok(())
+}
