@@ -43,11 +43,6 @@ impl Gate {
         }
     }
 
-    /// How many have arrived that nobody waited for.
-    pub(crate) fn waiting(&self) -> usize {
-        self.arrived.available_permits()
-    }
-
     /// Takes note of one that has arrived, if one has.
     pub(crate) fn seen(&self) -> bool {
         self.arrived.try_acquire().map(tokio::sync::SemaphorePermit::forget).is_ok()
@@ -56,11 +51,6 @@ impl Gate {
     /// Lets one through.
     pub(crate) fn open(&self) {
         self.open.add_permits(1);
-    }
-
-    /// Lets everybody through, now and later.
-    pub(crate) fn open_for_good(&self) {
-        self.open.add_permits(Semaphore::MAX_PERMITS / 2);
     }
 }
 

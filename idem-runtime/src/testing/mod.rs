@@ -5,6 +5,7 @@
 mod clock;
 pub mod conformance;
 mod faults;
+mod folder;
 mod gate;
 mod guarded;
 pub mod harness;

@@ -294,6 +294,36 @@ impl ToolSpec {
         self.resources
     }
 
+    /// Whether some alternative of its key identifies an operation whatever id the model gives the call.
+    #[cfg(feature = "testing")]
+    pub(crate) fn outlives_ids(&self) -> bool {
+        self.key.iter().any(|source| !source.names().contains(&"tool_call_id"))
+    }
+
+    /// Whether some alternative of its key is an id alone: then the same id is the same operation, whatever the arguments.
+    #[cfg(feature = "testing")]
+    pub(crate) fn trusts_ids(&self) -> bool {
+        self.key.iter().any(|source| matches!(source, KeySource::ToolCallId | KeySource::OperationId))
+    }
+
+    /// The names of the arguments that are part of the effect.
+    #[cfg(feature = "testing")]
+    pub(crate) fn effect_parameters(&self) -> Vec<&'static str> {
+        self.params.iter().filter(|param| param.mark() == Mark::Effect).map(ParamSpec::name).collect()
+    }
+
+    /// Whether its recovery chain has a step of this name.
+    #[cfg(feature = "testing")]
+    pub(crate) fn recovers_by(&self, name: &str) -> bool {
+        self.recovery.iter().any(|step| step.name() == name)
+    }
+
+    /// Whether a source of this name takes part in its key.
+    #[cfg(feature = "testing")]
+    pub(crate) fn is_keyed_by(&self, name: &str) -> bool {
+        self.key.iter().any(|source| source.names().contains(&name))
+    }
+
     /// How long the provider remembers a key, where it has keys.
     pub(crate) fn key_window(&self) -> Option<Duration> {
         self.recovery.iter().find_map(|step| match step {

@@ -155,6 +155,21 @@ pub enum OnUnknown {
     Tell,
 }
 
+#[cfg(feature = "testing")]
+impl KeySource {
+    /// The names of what it is made of: `args(…)` where it names some.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        match self {
+            Self::ToolCallId => vec!["tool_call_id"],
+            Self::OperationId => vec!["operation_id"],
+            Self::Args => vec!["args"],
+            Self::ArgsOf(_) => vec!["args(…)"],
+            Self::Template(_) => vec!["template"],
+            Self::All(all) => all.iter().flat_map(Self::names).collect(),
+        }
+    }
+}
+
 impl ScopeSpec {
     /// A scope of this kind.
     pub const fn new(kind: ScopeKind) -> Self {

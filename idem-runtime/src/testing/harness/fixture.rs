@@ -42,7 +42,7 @@ pub struct Fixture<S, A> {
     pub(super) at: Vec<Checkpoint>,
     pub(super) habits: Arc<dyn Fn(Habits) -> Habits + Send + Sync>,
     pub(super) owner: Option<String>,
-    pub(super) sandbox: Option<Arc<dyn Fn() -> Arc<dyn Sandbox> + Send + Sync>>,
+    pub(super) sandbox: Option<Arc<Build<Arc<dyn Sandbox>>>>,
     pub(super) without_postgres: Option<String>,
 }
 
@@ -156,7 +156,7 @@ impl<S, A> Fixture<S, A> {
 
     /// Effects are counted there, and not at the provider of the test: the sandbox of a real one.
     #[must_use]
-    pub fn sandbox(self, sandbox: impl Fn() -> Arc<dyn Sandbox> + Send + Sync + 'static) -> Self {
+    pub fn sandbox(self, sandbox: impl Fn(&Provider) -> Arc<dyn Sandbox> + Send + Sync + 'static) -> Self {
         Self { sandbox: Some(Arc::new(sandbox)), ..self }
     }
 

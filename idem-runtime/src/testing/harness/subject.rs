@@ -60,6 +60,10 @@ impl<S, A> Subject<S, A> {
         (self.run)(call, states, arguments)
     }
 
+    pub(super) fn can_be_bound(&self) -> bool {
+        self.tool.is_some()
+    }
+
     pub(super) fn bound(&self, states: S) -> Option<BoundTool> {
         self.tool.as_ref().map(|tool| tool(states))
     }

@@ -11,6 +11,8 @@ pub struct Habits {
     pub(crate) search: bool,
     /// How long its index does not see a new effect.
     pub(crate) lag: Duration,
+    /// It tells its id of an effect.
+    pub(crate) references: bool,
     /// Why it says no to every request.
     pub(crate) declines: Option<String>,
 }
@@ -18,7 +20,7 @@ pub struct Habits {
 impl Default for Habits {
     /// No keys; it can be asked, and knows at once.
     fn default() -> Self {
-        Self { keys: None, lookup: true, search: true, lag: Duration::ZERO, declines: None }
+        Self { keys: None, lookup: true, search: true, lag: Duration::ZERO, references: true, declines: None }
     }
 }
 
@@ -51,6 +53,12 @@ impl Habits {
     #[must_use]
     pub fn lags(self, lag: Duration) -> Self {
         Self { lag, ..self }
+    }
+
+    /// It tells no id of an effect.
+    #[must_use]
+    pub fn without_references(self) -> Self {
+        Self { references: false, ..self }
     }
 
     /// It says no to every request, for this reason.

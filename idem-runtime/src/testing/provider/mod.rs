@@ -157,7 +157,9 @@ impl Provider {
     }
 
     fn carry_out(&self, request: &Request) -> Result<Reply, ProviderError> {
-        self.0.log.carry_out(request, &self.habits(), self.0.clock.now())
+        let habits = self.habits();
+        let reply = self.0.log.carry_out(request, &habits, self.0.clock.now())?;
+        Ok(if habits.references { reply } else { Reply { reference: String::new(), ..reply } })
     }
 
     async fn asked(&self, can: bool, is: impl Fn(&Effect) -> bool) -> Result<Option<Reply>, ProviderError> {
