@@ -44,7 +44,7 @@ pub(crate) async fn send_refund(
 }
 
 pub(crate) fn refund_subject() -> Subject<Arc<Bank>, (String, u64)> {
-    Subject::new(__idem_send_refund_spec(), |call, bank, (order, cents)| {
+    Subject::new(__idem_send_refund_spec(), |call, bank: Arc<Bank>, (order, cents)| {
         Box::pin(asked(async move { send_refund(&call, &bank, order, cents).await }))
     })
 }
