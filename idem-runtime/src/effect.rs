@@ -95,6 +95,10 @@ pub(crate) struct Heard {
 impl Heard {
     /// The provider's id of the effect; the last one counts.
     pub(crate) fn reference(&self, reference: &str) {
+        if reference.trim().is_empty() {
+            // It names nothing, and must not pass for the proof that a tool requires.
+            return;
+        }
         if reference.len() > ID_BYTES_MAX {
             // Cut off it would name something else.
             tracing::warn!(bytes = reference.len(), "a provider's reference is too long to be recorded");
@@ -105,5 +109,23 @@ impl Heard {
 
     pub(crate) fn take(&self) -> Option<Arc<str>> {
         self.reference.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // R-U5
+    #[test]
+    fn a_blank_reference_is_none() {
+        let heard = Heard::default();
+        for blank in ["", " \t"] {
+            heard.reference(blank);
+            assert_eq!(heard.take(), None);
+        }
+        heard.reference("rf_1");
+        heard.reference("");
+        assert_eq!(heard.take().as_deref(), Some("rf_1"));
     }
 }
