@@ -133,7 +133,7 @@ fn subject(private: &TokenStream, version: &Version<'_>) -> TokenStream {
         #[doc(hidden)]
         #[allow(dead_code, deprecated, clippy::all, clippy::pedantic, clippy::nursery, reason = "written by `#[idempotent]`")]
         #vis fn #name() -> #private::Subject<#states, #types> {
-            #private::Subject::new(#spec, |#call, #state, #given| #private::Box::pin(#private::asked(async move { #run }))) #of #bound
+            #private::Subject::<#states, #types>::new(#spec, |#call, #state, #given| #private::Box::pin(#private::asked(async move { #run }))) #of #bound
         }
     }
 }

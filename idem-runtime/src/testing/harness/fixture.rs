@@ -1,6 +1,6 @@
 //! What a harness has to be told about a tool: how to build its states, what to call it with, what to count.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
 use super::scenario::Scenario;
 use crate::{
@@ -44,6 +44,7 @@ pub struct Fixture<S, A> {
     pub(super) owner: Option<String>,
     pub(super) sandbox: Option<Arc<Build<Arc<dyn Sandbox>>>>,
     pub(super) without_postgres: Option<String>,
+    pub(super) records: Option<PathBuf>,
 }
 
 impl<S, A> Fixture<S, A> {
@@ -65,6 +66,7 @@ impl<S, A> Fixture<S, A> {
             owner: None,
             sandbox: None,
             without_postgres: None,
+            records: None,
         }
     }
 
@@ -164,6 +166,12 @@ impl<S, A> Fixture<S, A> {
     #[must_use]
     pub fn without_postgres(self, reason: impl Into<String>) -> Self {
         Self { without_postgres: Some(reason.into()), ..self }
+    }
+
+    /// Where records are written, if not to `target/idem/records`.
+    #[must_use]
+    pub fn records(self, folder: impl Into<PathBuf>) -> Self {
+        Self { records: Some(folder.into()), ..self }
     }
 }
 

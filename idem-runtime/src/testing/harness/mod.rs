@@ -27,6 +27,7 @@ mod who;
 use std::{
     env,
     io::{self, Write},
+    path::PathBuf,
     time::{Instant, SystemTime},
 };
 
@@ -117,19 +118,25 @@ where
             Some(failed)
         }
     };
-    let written = record.write().and_then(|path| Ok((path, summary::add(&record, scenario)?)));
-    let (path, page) = match written {
-        Ok(written) => written,
+    let path = match written(&record, fixture.records.clone(), scenario) {
+        Ok(path) => path,
         Err(error) => return Err(stopped(&record, broken(format!("write the record: {error}")))),
     };
-    if let Some(page) = page {
-        // Past the test runner's capture: it is for whoever sits at the terminal. If nobody does, nothing is lost.
-        let _ = writeln!(io::stderr(), "\n{page}");
-    }
     match failed {
         None => Ok(record),
         Some(failed) => Err(Failure { record: Some(path), ..stopped(&record, failed) }),
     }
+}
+
+/// Writes the record and the page of all records; says where the record stands.
+fn written(record: &Record, records: Option<PathBuf>, scenario: Scenario) -> io::Result<PathBuf> {
+    let records = records.map_or_else(record::folder, Ok)?;
+    let path = record.write(&records)?;
+    if let Some(page) = summary::add(&records, record, scenario)? {
+        // Past the test runner's capture: it is for whoever sits at the terminal. If nobody does, nothing is lost.
+        let _ = writeln!(io::stderr(), "\n{page}");
+    }
+    Ok(path)
 }
 
 async fn played<S: Part, A: Part>(

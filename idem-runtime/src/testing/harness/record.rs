@@ -223,8 +223,8 @@ impl Record {
     }
 
     /// Writes it to where records stand, and says where that is.
-    pub(super) fn write(&self) -> io::Result<PathBuf> {
-        let folder = folder()?.join(file_name(&self.tool));
+    pub(super) fn write(&self, records: &Path) -> io::Result<PathBuf> {
+        let folder = records.join(file_name(&self.tool));
         fs::create_dir_all(&folder)?;
         let path = folder.join(format!("{}.json", self.scenario));
         let mut text = serde_json::to_string_pretty(self)?;

@@ -129,10 +129,12 @@ impl<S: Part, A: Part> Case<'_, S, A> {
             Light::Decided => "left for a person, who decided by the provider's log",
             Light::Dark => "left unknown: a part of the effects happened",
         };
-        self.playing.tally(|counts| match light {
-            Light::Found => counts.unknown_settled += 1,
-            _ => counts.unknown_left += 1,
-        });
+        if self.kept {
+            self.playing.tally(|counts| match light {
+                Light::Found => counts.unknown_settled += 1,
+                _ => counts.unknown_left += 1,
+            });
+        }
         self.entry.reconciliation = Some(words.to_owned());
         light
     }

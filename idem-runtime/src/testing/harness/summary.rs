@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Scenario,
-    record::{Counts, Record, Verdict, file_name, folder, put},
+    record::{Counts, Record, Verdict, file_name, put},
     verdict::FailureKind,
 };
 
@@ -45,9 +45,7 @@ static PLAYED: Mutex<BTreeMap<String, BTreeSet<&'static str>>> = Mutex::new(BTre
 
 /// Adds a record's row, and writes the page anew. When this process has played a tool's whole suite, gives its part of the
 /// page for the terminal.
-pub(super) fn add(record: &Record, scenario: Scenario) -> io::Result<Option<String>> {
-    let records = folder()?;
-    fs::create_dir_all(&records)?;
+pub(super) fn add(records: &Path, record: &Record, scenario: Scenario) -> io::Result<Option<String>> {
     // One at a time: whoever writes the page last has seen all rows.
     let guard = File::create(records.join(".summary"))?;
     guard.lock()?;
@@ -58,7 +56,7 @@ pub(super) fn add(record: &Record, scenario: Scenario) -> io::Result<Option<Stri
     rows.rows.insert(scenario.name().to_owned(), Row::of(record));
     put(&own, &serde_json::to_string(&rows)?)?;
     let mut all = Vec::new();
-    for entry in fs::read_dir(&records)?.flatten() {
+    for entry in fs::read_dir(records)?.flatten() {
         all.extend(read(&entry.path().join("rows.json")));
     }
     all.sort_by(|one, other| one.tool.cmp(&other.tool));
