@@ -6,5 +6,7 @@ mod arms;
 mod files;
 #[path = "harness/fixtures.rs"]
 mod fixtures;
+#[path = "harness/provider.rs"]
+mod provider;
 #[path = "harness/tools.rs"]
 mod tools;

@@ -70,7 +70,7 @@ fn caught<S: Clone + Send + 'static>(
     fixture: impl Fn(&Path) -> Fixture<S, Arguments>,
     scenario: Scenario,
     kind: FailureKind,
-) -> Failure {
+) -> Box<Failure> {
     let records = tempfile::tempdir().expect("a folder");
     let played = run(test, subject, &fixture(records.path()), scenario);
     let failure = played.expect_err("the control arm must be caught");
@@ -119,10 +119,6 @@ fn a_tool_without_a_guard_repeats_what_was_killed() {
 mod id_only {
     use super::*;
 
-    fn fixture() -> Fixture<Arc<Bank>, Arguments> {
-        unreachable!("its tests build their own")
-    }
-
     #[idempotent(scope = "conversation", key = "tool_call_id", name = "id_only", harness)]
     pub(super) async fn refund(
         call: &ToolCall,
@@ -135,7 +131,6 @@ mod id_only {
 
     #[test]
     fn a_key_of_the_id_alone_repeats_what_is_planned_again() {
-        let _ = fixture;
         let subject = __idem_refund_subject();
         for scenario in [Scenario::Replanned, Scenario::SameCallTwice] {
             caught(here!(x), &subject, banks, scenario, FailureKind::NoDeduplication);

@@ -55,7 +55,7 @@ where
     ) -> Result<Self, Stop> {
         let folder = Folder::new().map_err(|error| playing.broken(format!("a folder: {error}")))?;
         let ledger = ground.name().to_owned();
-        let stage = Stage::set_up(&playing.subject, playing.fixture, (ground, set, folder)).await;
+        let stage = Stage::set_up(playing.subject, playing.fixture, (ground, set, folder)).await;
         let stage = stage.map_err(|why| playing.broken(why))?;
         if let Some(sandbox) = &stage.sandbox {
             sandbox.clean_up().map_err(|why| playing.broken(format!("the sandbox: {why}")))?;
@@ -104,8 +104,13 @@ where
 
     /// What the record says of the case beside what is seen.
     pub(super) fn expects(&mut self, transitions: &str, answers: &str) {
-        self.entry.expected.transitions = transitions.to_owned();
-        self.entry.expected.answers = answers.to_owned();
+        transitions.clone_into(&mut self.entry.expected.transitions);
+        answers.clone_into(&mut self.entry.expected.answers);
+    }
+
+    /// Who calls, in words.
+    pub(super) fn callers(&mut self, callers: &str) {
+        callers.clone_into(&mut self.entry.callers);
     }
 
     /// A call, not yet made.

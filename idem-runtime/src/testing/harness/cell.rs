@@ -83,7 +83,7 @@ async fn dies<S: Part, A: Part>(it: &Playing<'_, S, A>, at: Checkpoint, ground: 
         let set = Set { quirks, ..Set::default() };
         let mut case = Case::new(it, &format!("{at} × kill{when}"), (ground.clone(), set)).await?;
         case.struck_by(at, Fault::Kill);
-        case.entry.callers = "one, killed (kill -9); a process that begins anew".to_owned();
+        case.callers("one, killed (kill -9); a process that begins anew");
         kill(&mut case, at, *before).await?;
         let left = matrix::left(at, Fault::Kill).map_err(|why| it.broken(why))?;
         has_left(&mut case, left).await?;

@@ -77,7 +77,7 @@ impl Task {
             set.quirks = Quirks { dies_before: before, ..Quirks::default() };
         }
         let folder = Folder::given(self.folder.clone());
-        let stage = Stage::set_up(subject, fixture, (self.ground(), set, folder)).await?;
+        let stage = Stage::set_up(subject, fixture, (ground(self.address.as_deref()), set, folder)).await?;
         let arguments = fixture.arguments.clone().ok_or("a fixture without arguments")?;
         match self.does {
             Does::DiesAt { at, .. } => {
@@ -102,13 +102,14 @@ impl Task {
             }
         }
     }
+}
 
-    fn ground(&self) -> Ground {
+/// The ledger that the parent plays on.
+fn ground(address: Option<&str>) -> Ground {
+    match address {
         #[cfg(feature = "postgres")]
-        if let Some(address) = &self.address {
-            return Ground::Postgres(address.clone());
-        }
-        Ground::usual()
+        Some(address) => Ground::Postgres(address.to_owned()),
+        _ => Ground::usual(),
     }
 }
 

@@ -69,7 +69,7 @@ pub fn run<S, A>(
     subject: &Subject<S, A>,
     fixture: &Fixture<S, A>,
     scenario: Scenario,
-) -> Result<Record, Failure>
+) -> Result<Record, Box<Failure>>
 where
     S: Clone + Send + 'static,
     A: Clone + Send + 'static,
@@ -124,7 +124,7 @@ where
     };
     match failed {
         None => Ok(record),
-        Some(failed) => Err(Failure { record: Some(path), ..stopped(&record, failed) }),
+        Some(failed) => Err(Box::new(Failure { record: Some(path), ..*stopped(&record, *failed) })),
     }
 }
 
@@ -153,14 +153,14 @@ async fn played<S: Part, A: Part>(
     ended
 }
 
-fn stopped(record: &Record, failed: Box<Failed>) -> Failure {
-    let Failed { kind, expected, seen } = *failed;
-    Failure { kind, case: record.id.clone(), expected, seen, again: record.again.clone(), record: None }
+fn stopped(record: &Record, failed: Failed) -> Box<Failure> {
+    let Failed { kind, expected, seen } = failed;
+    Box::new(Failure { kind, case: record.id.clone(), expected, seen, again: record.again.clone(), record: None })
 }
 
-fn broken(why: String) -> Box<Failed> {
+fn broken(why: String) -> Failed {
     let expected = "the harness can do its work".to_owned();
-    Box::new(Failed { kind: FailureKind::Stage, expected, seen: vec![why] })
+    Failed { kind: FailureKind::Stage, expected, seen: vec![why] }
 }
 
 fn seed() -> u64 {

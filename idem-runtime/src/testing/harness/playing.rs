@@ -126,11 +126,6 @@ impl<S, A> Playing<'_, S, A> {
         self.rehearsed.meant.is_empty() || self.rehearsed.meant.contains(seen)
     }
 
-    /// What chance is drawn from.
-    pub(super) fn seed(&self) -> u64 {
-        super::seed()
-    }
-
     /// The harness cannot go on.
     pub(super) fn broken(&self, why: impl Into<String>) -> Stop {
         let expected = format!("the stage for `{}` can be set up and looked at", self.scenario);

@@ -111,6 +111,7 @@ fn habits<S, A>(subject: &Subject<S, A>, fixture: &Fixture<S, A>) -> Habits {
     (fixture.habits)(habits)
 }
 
+#[cfg_attr(not(feature = "postgres"), expect(clippy::unused_async, reason = "only a server makes it wait"))]
 async fn open(ground: &Ground, folder: &Path, clock: &TestClock, line: &Arc<Line>, set: Set) -> Result<Idem, String> {
     let quirks = set.quirks;
     match ground {
@@ -129,9 +130,8 @@ async fn open(ground: &Ground, folder: &Path, clock: &TestClock, line: &Arc<Line
 }
 
 fn begin(store: impl Store, clock: &TestClock, set: Set) -> Result<Idem, String> {
-    let mut config = Config::default();
     // The ledger's own thread commits: a disk that hangs must not hang its caller.
-    config.inline_commit = InlineCommit::Never;
+    let mut config = Config { inline_commit: InlineCommit::Never, ..Config::default() };
     if let Some(bytes) = set.result_bytes_max {
         config.result_bytes_max = bytes;
     }

@@ -86,7 +86,9 @@ impl Rows {
 
     fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        self.rows.values().for_each(|row| counts.add(&row.counts));
+        for row in self.rows.values() {
+            counts.add(&row.counts);
+        }
         counts
     }
 }
@@ -95,7 +97,9 @@ fn page(all: &[Rows]) -> String {
     let mut text = String::from("# What the harness saw\n\n");
     table(&mut text, all);
     let mut counts = Counts::default();
-    all.iter().for_each(|rows| counts.add(&rows.counts()));
+    for rows in all {
+        counts.add(&rows.counts());
+    }
     boundaries(&mut text, all, &counts);
     for rows in all {
         left_out(&mut text, rows);

@@ -2,15 +2,17 @@
 //!
 //! Must not know that its callers have a ledger. In reading order: what is asked of it and what it answers ([`Request`],
 //! [`Reply`], [`ProviderError`]), its [`Habits`], the log that outlives its callers, and the [`Sandbox`], which is what a
-//! harness needs of any provider.
+//! harness needs of any provider. In process and over [`http`] it has the same rules.
 
 mod habits;
+mod http;
 mod log;
 mod request;
 mod sandbox;
 
 use std::{
     fmt, io,
+    net::SocketAddr,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -38,6 +40,8 @@ struct Inner {
     line: Arc<Line>,
     /// The effects that faults strike at; empty for all.
     aims: Mutex<Vec<String>>,
+    /// Where it is served over HTTP, once somebody asked.
+    served: Mutex<Option<SocketAddr>>,
 }
 
 impl Provider {
@@ -51,6 +55,7 @@ impl Provider {
             habits: Mutex::new(habits),
             line: Arc::default(),
             aims: Mutex::default(),
+            served: Mutex::default(),
         }))
     }
 
@@ -129,6 +134,32 @@ impl Provider {
         self.0.habits.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Its address over HTTP on loopback, `http://127.0.0.1:…`: `POST /effects/NAME` with the fields of a [`Request`] as JSON
+    /// and the key in `Idempotency-Key`, `GET /effects?key=…` (`reference`, `object`) for what there is.
+    ///
+    /// # Errors
+    /// An [`io::Error`], when there is no port to listen on.
+    pub fn url(&self) -> io::Result<String> {
+        let mut served = self.0.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = match *served {
+            Some(address) => address,
+            None => *served.insert(http::serve(self)?),
+        };
+        Ok(format!("http://{address}"))
+    }
+
+    /// Itself, for as long as somebody else holds it.
+    fn downgrade(&self) -> impl Fn() -> Option<Self> + Send + 'static {
+        let weak = Arc::downgrade(&self.0);
+        move || weak.upgrade().map(Self)
+    }
+
+    /// What sets its effects apart from those of every other stage, in all processes of a case: the name of its folder.
+    pub fn run_id(&self) -> String {
+        let folder = self.0.path.parent().and_then(Path::file_name).unwrap_or_default();
+        folder.to_string_lossy().into_owned()
+    }
+
     /// Where its log stands.
     pub fn path(&self) -> &Path {
         &self.0.path
@@ -164,6 +195,11 @@ impl Provider {
 
     async fn asked(&self, can: bool, is: impl Fn(&Effect) -> bool) -> Result<Option<Reply>, ProviderError> {
         tokio::task::yield_now().await;
+        self.seen(can, is)
+    }
+
+    /// What its index has, if it can be asked.
+    fn seen(&self, can: bool, is: impl Fn(&Effect) -> bool) -> Result<Option<Reply>, ProviderError> {
         if !can {
             return Err(ProviderError::Unavailable);
         }

@@ -22,7 +22,7 @@ pub trait Sandbox: Send + Sync {
 
 impl Sandbox for Provider {
     fn run_id(&self) -> String {
-        self.path().display().to_string()
+        Self::run_id(self)
     }
 
     fn effects(&self) -> Result<Vec<Effect>, String> {

@@ -17,7 +17,7 @@ pub(super) async fn dropped_at_every_poll<S: Part, A: Part>(it: &Playing<'_, S, 
     for polls in 1..=POLLS_MAX {
         let mut case = it.case("dropped after its first poll, its second, …, each by itself").await?;
         case.expects("any", "unknown, or the one result; never a failure after an effect");
-        case.entry.callers = "one that goes away, one that comes again".to_owned();
+        case.callers("one that goes away, one that comes again");
         let who = case.who.clone();
         let call = case.future(&case.stage.idem.clone(), &who, &it.arguments);
         let ended = poll_times(call, polls).await;

@@ -100,7 +100,7 @@ pub(super) async fn lease_ends_while_slow<S: Part, A: Part>(it: &Playing<'_, S, 
     needs_a_shared_ledger(it)?;
     let mut case = it.case("the provider has done it, and its answer takes longer than the lease").await?;
     case.expects("in_progress → outcome_unknown → … → succeeded", "unknown, or what was found out; never run again");
-    case.entry.callers = "one that waits, one that comes again".to_owned();
+    case.callers("one that waits, one that comes again");
     let who = case.who.clone();
     let slow = Suspended::after_its_effect(&mut case, &who).await?;
     let told = case.call(&who, &it.arguments).await?;

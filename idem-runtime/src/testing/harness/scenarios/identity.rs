@@ -22,7 +22,7 @@ pub(super) async fn two_different_calls<S: Part, A: Part>(it: &Playing<'_, S, A>
 pub(super) async fn same_call_twice<S: Part, A: Part>(it: &Playing<'_, S, A>) -> Played {
     let mut case = it.case("two ids in one response of the model, at once").await?;
     case.expects("in_progress → succeeded", "both the one result");
-    case.entry.callers = "two at once".to_owned();
+    case.callers("two at once");
     let who = case.who.clone();
     let twin = who.twice_in_one_message();
     case.at_once(&[who.clone(), twin.clone()]).await?;

@@ -40,7 +40,7 @@ pub(super) async fn random_caller_key<S: Part, A: Part>(it: &Playing<'_, S, A>) 
     }
     let mut case = it.case("an id made up for each call").await?;
     case.expects("in_progress → succeeded", "the first result, whatever the id");
-    let mut drawn = it.seed();
+    let mut drawn = super::super::seed();
     for nth in 1..=RANDOM_IDS {
         // SplitMix64: the same ids for a seed.
         drawn = drawn.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -37,7 +37,7 @@ pub(super) async fn of_processes<S: Part, A: Part>(it: &Playing<'_, S, A>) -> Pl
 async fn tasks<S: Part, A: Part>(it: &Playing<'_, S, A>, ground: Ground) -> Played {
     let mut case = Case::new(it, "tasks at a barrier", (ground, Set::default())).await?;
     case.expects("in_progress → succeeded, each round", "the one result of the round");
-    case.entry.callers = format!("{CALLERS} at once, {ROUNDS} rounds");
+    case.callers(&format!("{CALLERS} at once, {ROUNDS} rounds"));
     for round in 1..=ROUNDS {
         case.intended = round;
         let who = case.who.occurrence(format!("round {round}"));
@@ -53,8 +53,7 @@ async fn tasks<S: Part, A: Part>(it: &Playing<'_, S, A>, ground: Ground) -> Play
 async fn processes<S: Part, A: Part>(it: &Playing<'_, S, A>, ground: Ground) -> Played {
     let mut case = Case::new(it, "processes at a barrier", (ground, Set::default())).await?;
     case.expects("in_progress → succeeded, each round", "the one result of the round");
-    case.entry.callers =
-        format!("{PROCESSES} processes with {CALLERS_OF_EACH} callers each, {ROUNDS_OF_PROCESSES} rounds");
+    case.callers(&format!("{PROCESSES} processes with {CALLERS_OF_EACH} callers each, {ROUNDS_OF_PROCESSES} rounds"));
     let mut children = Vec::new();
     for _ in 0..PROCESSES {
         children.push(child::start(it, &case.stage, Does::Races { callers: CALLERS_OF_EACH })?);

@@ -28,7 +28,7 @@ async fn restarts<S: Part, A: Part>(it: &Playing<'_, S, A>, ground: Ground) -> P
         "in_progress → outcome_unknown → … → succeeded",
         "whoever comes first after the restart is not allowed to do it again; then the one result",
     );
-    case.entry.callers = "one, killed (kill -9); a process that begins anew".to_owned();
+    case.callers("one, killed (kill -9); a process that begins anew");
     case.entry.checkpoint = Some(Checkpoint::ProviderCommit.name().to_owned());
     case.entry.fault = Some(Fault::Kill.name().to_owned());
     cell::kill(&mut case, Checkpoint::ProviderCommit, false).await?;

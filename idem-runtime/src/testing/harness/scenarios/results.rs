@@ -35,7 +35,7 @@ pub(super) async fn not_decodable<S: Part, A: Part>(it: &Playing<'_, S, A>) -> P
     let set = Set { quirks, ..Set::default() };
     let mut case = Case::new(it, "written by code that is no more", (Ground::usual(), set)).await?;
     case.expects("in_progress → succeeded", "the result; then, of later code, that it succeeded and cannot be read");
-    case.entry.callers = "one; one of a later release".to_owned();
+    case.callers("one; one of a later release");
     let who = case.who.clone();
     let first = case.call(&who, &it.arguments).await?;
     case.is_told(&first, &["succeeded"], FailureKind::MisleadingAnswer, "whoever ran it is given the result")?;

@@ -125,7 +125,7 @@ pub(super) async fn storm<S: Part, A: Part>(it: &Playing<'_, S, A>) -> Played {
         "in_progress → outcome_unknown → … → succeeded",
         "unknown or in progress, then the one result for all",
     );
-    case.entry.callers = format!("{STORM} at once");
+    case.callers(&format!("{STORM} at once"));
     let who = case.who.clone();
     case.stage.provider.strike(Checkpoint::ProviderCommit, Fault::LostResponse, 1);
     case.call(&who, &it.arguments).await?;
