@@ -14,6 +14,7 @@ mod keys;
 pub mod postgres;
 mod process;
 pub mod provider;
+mod proxy;
 
 #[doc(inline)]
 pub use crate::__idem_assert_guarded as assert_guarded;
@@ -23,3 +24,4 @@ pub use faults::{Checkpoint, Fault};
 pub use guarded::guarded;
 pub use keys::{BrokenKeys, WireKeys};
 pub use provider::{Habits, Provider, ProviderError, Reply, Request, Sandbox};
+pub use proxy::FaultProxy;

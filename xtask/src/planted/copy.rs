@@ -23,6 +23,7 @@ impl Copy {
     /// Makes `root` what the working tree is, without what git ignores.
     pub(crate) fn made(sh: &Shell, root: &Path) -> Result<Self> {
         let listed = cmd!(sh, "git ls-files --cached --others --exclude-standard").quiet().read()?;
+        fs::create_dir_all(root)?;
         let copy = Self { from: sh.current_dir(), root: root.to_owned() };
         // What was removed and not yet committed is listed too.
         let files: BTreeSet<&str> = listed.lines().filter(|file| copy.from.join(file).is_file()).collect();

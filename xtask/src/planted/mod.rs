@@ -31,16 +31,18 @@ pub(crate) fn run(sh: &Shell, names: &[String]) -> Result<()> {
     for bug in &bugs {
         bug.fits(sh)?;
     }
-    let room = Workspace::read(sh)?.target_directory().join("planted");
-    let copy = Copy::made(sh, &room.join("tree"))?;
+    // Beside the tree's own builds: what is built of other crates serves both.
+    let workspace = Workspace::read(sh)?;
+    let build = workspace.target_directory();
+    let copy = Copy::made(sh, &build.join("planted"))?;
     let tests: Vec<_> = bugs.iter().flat_map(|bug| &bug.tests).collect();
-    trial::sound(&copy, &room.join("build"), &tests).context("without a bug")?;
+    trial::sound(&copy, build, &tests).context("without a bug")?;
     let mut survived = Vec::new();
     println!("\n{:<32}  {:<10}  {:>6}  found by", "planted", "verdict", "s");
     for bug in &bugs {
         let begun = Instant::now();
         copy.plant(bug)?;
-        let verdict = trial::run(&copy, &room.join("build"), bug);
+        let verdict = trial::run(&copy, build, bug);
         copy.restore(bug)?;
         let verdict = verdict.with_context(|| format!("with `{}` planted", bug.name))?;
         let seconds = begun.elapsed().as_secs();

@@ -87,7 +87,7 @@ fn failures(copy: &Copy, build: &Path, (package, target): (&str, &str), names: &
     let built = command(&["--quiet", "--no-run"]).status().context("failed to run cargo")?;
     ensure!(built.success(), "`{package}` does not compile");
 
-    let said = build.join("said.txt");
+    let said = build.join("planted-said.txt");
     let exact: Vec<&str> = ["--", "--exact"].into_iter().chain(names.iter().copied()).collect();
     let mut running =
         command(&exact).stdout(File::create(&said)?).stderr(Stdio::null()).spawn().context("failed to run cargo")?;
