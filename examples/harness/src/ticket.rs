@@ -100,7 +100,9 @@ use idem_runtime::{
 fn ticket_fixture() -> Fixture<Arc<Support>, (String, String)> {
     Fixture::of(|provider| Support::new(TestDesk(provider.clone())))
         .arguments(("ann".into(), "no heating".into()))
-        .other(("bob".into(), "no heating".into()))
+        .other(("cid".into(), "no heating".into()))
+        .drift("customer", ("bob".into(), "no heating".into()))
+        .drift("subject", ("ann".into(), "no water".into()))
         .effect("ticket")
         .provider(idem_runtime::testing::Habits::unkeyed)
         .owner("support tools team")

@@ -7,9 +7,13 @@ use std::{
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::Arc,
     thread,
+    time::Duration,
 };
 
 use super::{Checkpoint, Fault, Provider, faults::Line, gate::PATIENCE};
+
+/// How long a client that was dropped may take to hang up. A body that outlives its caller does not hang up.
+const HANGS_UP: Duration = Duration::from_secs(2);
 
 /// Longer messages are no requests of a tool.
 const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -26,7 +30,8 @@ const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// | `reset`, `lost_response`, `panic` | the connection ends, nothing is passed on | it ends without an answer |
 /// | `corrupt_response` | an answer that cannot be read | the same |
 /// | `duplicate_delivery` | what is sent arrives twice | the same |
-/// | `cancel`, `kill` | whoever waits goes away, or is killed | the same |
+/// | `cancel` | whoever waits goes away, and nothing is passed on; a body that stays is served | whoever waits goes away |
+/// | `kill` | whoever waits is killed | the same |
 #[derive(Debug, Clone)]
 pub struct FaultProxy {
     address: SocketAddr,
@@ -66,6 +71,8 @@ struct Wire {
 /// How one request goes on.
 enum Goes {
     On,
+    /// Unless whoever asked has gone away meanwhile.
+    OnIfWaited,
     Twice,
     /// These bytes are the answer; none at all where the connection ends.
     Ends(Vec<u8>),
@@ -78,6 +85,7 @@ impl Wire {
         let aimed = !request.starts_with(b"GET ");
         let answer = match self.pass(Checkpoint::Dispatch, aimed) {
             Goes::Ends(answer) => answer,
+            Goes::OnIfWaited if has_gone(&client)? => return Ok(()),
             on => {
                 let mut answer = self.ask(&request)?;
                 if matches!(on, Goes::Twice) {
@@ -93,7 +101,7 @@ impl Wire {
     fn back(&self, mut answer: Vec<u8>, request: &[u8], aimed: bool) -> io::Result<Vec<u8>> {
         for at in [Checkpoint::ProviderCommit, Checkpoint::ReceiveResponse] {
             match self.pass(at, aimed) {
-                Goes::On => {}
+                Goes::On | Goes::OnIfWaited => {}
                 Goes::Twice => answer = self.ask(request)?,
                 Goes::Ends(instead) => return Ok(instead),
             }
@@ -114,7 +122,7 @@ impl Wire {
             Some(Fault::DuplicateDelivery) => Goes::Twice,
             Some(Fault::Cancel) => {
                 self.line.gate.pass_blocking();
-                Goes::On
+                Goes::OnIfWaited
             }
         }
     }
@@ -127,6 +135,15 @@ impl Wire {
         let mut answer = Vec::new();
         upstream.read_to_end(&mut answer)?;
         Ok(answer)
+    }
+}
+
+/// Whether the client hangs up. What it has been told to give up, it gives up soon.
+fn has_gone(client: &TcpStream) -> io::Result<bool> {
+    client.set_read_timeout(Some(HANGS_UP))?;
+    match client.peek(&mut [0]) {
+        Ok(read) => Ok(read == 0),
+        Err(error) => Ok(!matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)),
     }
 }
 

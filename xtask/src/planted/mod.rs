@@ -1,7 +1,7 @@
 //! `cargo xtask planted`: bugs that are planted in the runtime, one at a time, each to be found by the tests it names.
 //!
 //! A suite that passes says little unless it is known to fail. It must not know the bugs: a patch below `tests/planted` says
-//! what is planted and who has to notice. Nothing is planted in the working tree, only in a copy of it.
+//! what is planted and who has to notice. Nothing is planted in the working tree, only in a copy of it. That the tests pass without a bug is the step `tests`.
 
 mod bug;
 mod copy;
@@ -35,8 +35,6 @@ pub(crate) fn run(sh: &Shell, names: &[String]) -> Result<()> {
     let workspace = Workspace::read(sh)?;
     let build = workspace.target_directory();
     let copy = Copy::made(sh, &build.join("planted"))?;
-    let tests: Vec<_> = bugs.iter().flat_map(|bug| &bug.tests).collect();
-    trial::sound(&copy, build, &tests).context("without a bug")?;
     let mut survived = Vec::new();
     println!("\n{:<32}  {:<10}  {:>6}  found by", "planted", "verdict", "s");
     for bug in &bugs {

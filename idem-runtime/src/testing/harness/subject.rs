@@ -56,7 +56,8 @@ impl<S, A> Subject<S, A> {
         Self { tool: Some(Arc::new(tool)), ..self }
     }
 
-    pub(super) fn call(&self, call: ToolCall, states: S, arguments: A) -> BoxFuture<'static, Answer> {
+    /// Calls the tool.
+    pub fn call(&self, call: ToolCall, states: S, arguments: A) -> BoxFuture<'static, Answer> {
         (self.run)(call, states, arguments)
     }
 
