@@ -34,19 +34,20 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Plants a bug.
-    pub(crate) fn plant(&self, bug: &Bug) -> Result<()> {
+    /// Plants a bug; gives what stood there before. The working tree may change meanwhile.
+    pub(crate) fn plant(&self, bug: &Bug) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+        let sound = bug.files.iter().map(|file| {
+            let path = self.root.join(file);
+            fs::read(&path).map(|bytes| (path, bytes))
+        });
+        let sound = sound.collect::<Result<_, _>>()?;
         let sh = Shell::new()?;
         sh.change_dir(&self.root);
         // Outside of any repository: inside of one `git apply` passes over files in folders that are ignored.
         let _outside = sh.push_env("GIT_CEILING_DIRECTORIES", self.root.parent().unwrap_or(&self.root));
         let patch = self.from.join(&bug.patch);
-        cmd!(sh, "git apply {patch}").quiet().run().with_context(|| format!("failed to plant `{}`", bug.name))
-    }
-
-    /// Takes a bug out again.
-    pub(crate) fn restore(&self, bug: &Bug) -> Result<()> {
-        bug.files.iter().try_for_each(|file| self.bring(file))
+        cmd!(sh, "git apply {patch}").quiet().run().with_context(|| format!("failed to plant `{}`", bug.name))?;
+        Ok(sound)
     }
 
     fn bring(&self, file: &str) -> Result<()> {
