@@ -88,7 +88,7 @@ async fn of_a_context(request: &Request, cents: u64) -> Told {
 }
 
 #[idem_facade::idempotent(scope = "tenant", key = "args", crate = idem_facade::engine, harness)]
-async fn of_a_facade(call: &idem_facade::ToolCall, cents: u64) -> Told {
+async fn of_a_facade(call: &ToolCall, cents: u64) -> Told {
     let _ = call;
     Ok(cents)
 }

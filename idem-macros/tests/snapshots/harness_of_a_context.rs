@@ -81,8 +81,8 @@ fn __idem_act_spec() -> &'static ::idem_runtime::__private::ToolSpec {
 ::idem_runtime::__private::harnessed! {
     #[doc(hidden)] #[allow(dead_code, deprecated, clippy::all, clippy::pedantic,
     clippy::nursery, reason = "written by `#[idempotent]`")] fn __idem_act_subject() ->
-    ::idem_runtime::__private::Subject < (), u8 > {
-    ::idem_runtime::__private::Subject::new(__idem_act_spec(), | __idem_call, (), a |
+    ::idem_runtime::__private::Subject < (), u8 > { ::idem_runtime::__private::Subject::
+    < (), u8 > ::new(__idem_act_spec(), | __idem_call, (), a |
     ::idem_runtime::__private::Box::pin(::idem_runtime::__private::asked(async move { let
     context = < Context as ::core::convert::From < _ >>
     ::from(::core::clone::Clone::clone(& __idem_call)); act(& context, a). await }))) }

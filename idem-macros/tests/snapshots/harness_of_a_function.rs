@@ -143,8 +143,9 @@ pub fn send_refund_tool(
     clippy::nursery, reason = "written by `#[idempotent]`")] pub fn
     __idem_send_refund_subject() -> ::idem_runtime::__private::Subject <
     (::idem_runtime::__private::Arc < Bank >, Limits), (String, u64) > {
-    ::idem_runtime::__private::Subject::new(__idem_send_refund_spec(), | __idem_call,
-    (bank, limits), (order_id, cents) |
+    ::idem_runtime::__private::Subject:: < (::idem_runtime::__private::Arc < Bank >,
+    Limits), (String, u64) > ::new(__idem_send_refund_spec(), | __idem_call, (bank,
+    limits), (order_id, cents) |
     ::idem_runtime::__private::Box::pin(::idem_runtime::__private::asked(async move {
     send_refund(& * bank, & __idem_call, order_id, limits, cents). await }))).tool(|
     (bank, limits) | send_refund_tool(bank, limits)) }

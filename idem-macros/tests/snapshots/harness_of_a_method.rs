@@ -120,8 +120,8 @@ fn send_refund_tool(
     clippy::nursery, reason = "written by `#[idempotent]`")] fn
     __idem_send_refund_subject() -> ::idem_runtime::__private::Subject <
     ::idem_runtime::__private::Arc < Self >, String > {
-    ::idem_runtime::__private::Subject::new(Self::__idem_send_refund_spec(), |
-    __idem_call, this, order_id |
+    ::idem_runtime::__private::Subject:: < ::idem_runtime::__private::Arc < Self >,
+    String > ::new(Self::__idem_send_refund_spec(), | __idem_call, this, order_id |
     ::idem_runtime::__private::Box::pin(::idem_runtime::__private::asked(async move {
     Self::send_refund(& * this, order_id, __idem_call). await })))
     .of(::core::any::type_name:: < Self > ()).tool(| this | Self::send_refund_tool(this))

@@ -50,9 +50,10 @@ facade::idem::__private::harnessed! {
     #[doc(hidden)] #[allow(dead_code, deprecated, clippy::all, clippy::pedantic,
     clippy::nursery, reason = "written by `#[idempotent]`")] pub (crate) fn
     __idem_act_subject() -> facade::idem::__private::Subject <
-    facade::idem::__private::Arc < Self >, () > {
-    facade::idem::__private::Subject::new(Self::__idem_act_spec(), | __idem_call, this,
-    () | facade::idem::__private::Box::pin(facade::idem::__private::asked(async move {
+    facade::idem::__private::Arc < Self >, () > { facade::idem::__private::Subject:: <
+    facade::idem::__private::Arc < Self >, () > ::new(Self::__idem_act_spec(), |
+    __idem_call, this, () |
+    facade::idem::__private::Box::pin(facade::idem::__private::asked(async move {
     facade::idem::__private::scope(__idem_call, Self::act(this)). await })))
     .of(::core::any::type_name:: < Self > ()) }
 }

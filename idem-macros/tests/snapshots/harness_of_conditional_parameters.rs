@@ -122,8 +122,8 @@ fn __idem_act_spec() -> &'static ::idem_runtime::__private::ToolSpec {
     #[doc(hidden)] #[allow(dead_code, deprecated, clippy::all, clippy::pedantic,
     clippy::nursery, reason = "written by `#[idempotent]`")] fn __idem_act_subject() ->
     ::idem_runtime::__private::Subject < (), (u8, (u8, u8), u8) > {
-    ::idem_runtime::__private::Subject::new(__idem_act_spec(), | __idem_call, (), (a,
-    __idem_arg1, c) |
+    ::idem_runtime::__private::Subject:: < (), (u8, (u8, u8), u8) >
+    ::new(__idem_act_spec(), | __idem_call, (), (a, __idem_arg1, c) |
     ::idem_runtime::__private::Box::pin(::idem_runtime::__private::asked(async move {
     act(a, __idem_arg1, & __idem_call, c). await }))) }
     ::idem_runtime::__private::suite!(act_harness, super::__idem_act_subject,
@@ -134,8 +134,8 @@ fn __idem_act_spec() -> &'static ::idem_runtime::__private::ToolSpec {
     #[doc(hidden)] #[allow(dead_code, deprecated, clippy::all, clippy::pedantic,
     clippy::nursery, reason = "written by `#[idempotent]`")] fn __idem_act_subject() ->
     ::idem_runtime::__private::Subject < (), ((u8, u8), u8) > {
-    ::idem_runtime::__private::Subject::new(__idem_act_spec(), | __idem_call, (),
-    (__idem_arg1, c) |
+    ::idem_runtime::__private::Subject:: < (), ((u8, u8), u8) > ::new(__idem_act_spec(),
+    | __idem_call, (), (__idem_arg1, c) |
     ::idem_runtime::__private::Box::pin(::idem_runtime::__private::asked(async move {
     act(__idem_arg1, & __idem_call, c). await }))) }
     ::idem_runtime::__private::suite!(act_harness, super::__idem_act_subject,
@@ -146,8 +146,8 @@ fn __idem_act_spec() -> &'static ::idem_runtime::__private::ToolSpec {
     #[doc(hidden)] #[allow(dead_code, deprecated, clippy::all, clippy::pedantic,
     clippy::nursery, reason = "written by `#[idempotent]`")] fn __idem_act_subject() ->
     ::idem_runtime::__private::Subject < (), (u8, (u8, u8)) > {
-    ::idem_runtime::__private::Subject::new(__idem_act_spec(), | __idem_call, (), (a,
-    __idem_arg1) |
+    ::idem_runtime::__private::Subject:: < (), (u8, (u8, u8)) > ::new(__idem_act_spec(),
+    | __idem_call, (), (a, __idem_arg1) |
     ::idem_runtime::__private::Box::pin(::idem_runtime::__private::asked(async move {
     act(a, __idem_arg1, & __idem_call). await }))) }
     ::idem_runtime::__private::suite!(act_harness, super::__idem_act_subject,
@@ -158,8 +158,8 @@ fn __idem_act_spec() -> &'static ::idem_runtime::__private::ToolSpec {
     #[doc(hidden)] #[allow(dead_code, deprecated, clippy::all, clippy::pedantic,
     clippy::nursery, reason = "written by `#[idempotent]`")] fn __idem_act_subject() ->
     ::idem_runtime::__private::Subject < (), (u8, u8) > {
-    ::idem_runtime::__private::Subject::new(__idem_act_spec(), | __idem_call, (),
-    __idem_arg1 |
+    ::idem_runtime::__private::Subject:: < (), (u8, u8) > ::new(__idem_act_spec(), |
+    __idem_call, (), __idem_arg1 |
     ::idem_runtime::__private::Box::pin(::idem_runtime::__private::asked(async move {
     act(__idem_arg1, & __idem_call). await }))) }
     ::idem_runtime::__private::suite!(act_harness, super::__idem_act_subject,
