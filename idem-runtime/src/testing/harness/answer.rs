@@ -5,7 +5,9 @@ use std::cell::Cell;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AttemptRecord, Held, OperationId, Outcome, Refusal, RefusalKind, RepeatToken, outcome, prepare};
+use crate::{
+    __private::outcome, AttemptRecord, Held, OperationId, Outcome, Refusal, RefusalKind, RepeatToken, prepare,
+};
 
 tokio::task_local! {
     /// What the harness wants of the next call: to be made, or only to be prepared.
