@@ -172,8 +172,8 @@ fn end_of_head(bytes: &[u8]) -> Option<usize> {
 fn length(head: &[u8]) -> usize {
     let head = String::from_utf8_lossy(head);
     let named = head.lines().filter_map(|line| line.split_once(':'));
-    let lengths = named.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-    lengths.filter_map(|(_, value)| value.trim().parse().ok()).next().unwrap_or(0)
+    let mut lengths = named.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    lengths.find_map(|(_, value)| value.trim().parse().ok()).unwrap_or(0)
 }
 
 /// The request, asking for a connection that ends with the answer.

@@ -70,7 +70,7 @@ fn caught<S: Clone + Send + 'static>(
     fixture: impl Fn(&Path) -> Fixture<S, Arguments>,
     scenario: Scenario,
     kind: FailureKind,
-) -> Box<Failure> {
+) -> Failure {
     let records = tempfile::tempdir().expect("a folder");
     let played = run(test, subject, &fixture(records.path()), scenario);
     let failure = played.expect_err("the control arm must be caught");
@@ -81,7 +81,7 @@ fn caught<S: Clone + Send + 'static>(
     }
     let record = std::fs::read_to_string(failure.record.as_ref().expect("a record")).expect("it is there");
     assert!(record.contains("\"verdict\": \"failed\""), "{record}");
-    failure
+    *failure
 }
 
 /// The path of a test, as a generated one says it.
@@ -302,6 +302,7 @@ mod hopeful {
 mod silent {
     use super::*;
 
+    #[expect(clippy::unused_async, reason = "a look-up is async")]
     async fn knows_nothing(_: &Bank, _: Unsettled) -> Verdict<Refund> {
         Verdict::inconclusive("who knows")
     }
@@ -327,6 +328,7 @@ mod silent {
 mod liar {
     use super::*;
 
+    #[expect(clippy::unused_async, reason = "a look-up is async")]
     async fn says_no(_: &Bank, _: Unsettled) -> Verdict<Refund> {
         Verdict::not_applied("it was not looked for")
     }

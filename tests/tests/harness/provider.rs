@@ -37,7 +37,7 @@ async fn it_does_as_often_as_it_is_told_unless_it_has_keys() {
     let changed = provider.commit(refund("k").field("cents", 9_400)).await;
     assert_eq!(changed.expect_err("another request").class(), ErrorClass::Final);
     // The window ends on the instant.
-    clock.advance(DAY - Duration::from_nanos(1));
+    clock.advance(DAY.saturating_sub(Duration::from_nanos(1)));
     assert!(provider.commit(refund("k")).await.expect("it remembers").known);
     clock.advance(Duration::from_nanos(1));
     assert!(!provider.commit(refund("k")).await.expect("it has forgotten").known);
@@ -148,6 +148,6 @@ fn over_http_it_has_the_same_rules() {
     assert!(ask(&url, "GET", "/effects?object=A%2D9", "", "").expect("an answer").0.contains("404"));
     provider.behave(|habits| habits.declines("closed"));
     assert!(post("k5").expect("an answer").0.contains("422"));
-    provider.behave(|habits| habits.without_search());
+    provider.behave(Habits::without_search);
     assert!(ask(&url, "GET", "/effects?object=A-1", "", "").expect("an answer").0.contains("501"));
 }

@@ -81,7 +81,7 @@ where
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return Err(stopped(&record, broken(format!("a runtime: {error}")))),
+        Err(error) => return Err(Box::new(stopped(&record, broken(format!("a runtime: {error}"))))),
     };
     if let Some(task) = child::task() {
         if task.is_of(scenario) {
@@ -121,11 +121,11 @@ where
     };
     let path = match written(&record, fixture.records.clone(), scenario) {
         Ok(path) => path,
-        Err(error) => return Err(stopped(&record, broken(format!("write the record: {error}")))),
+        Err(error) => return Err(Box::new(stopped(&record, broken(format!("write the record: {error}"))))),
     };
     match failed {
         None => Ok(record),
-        Some(failed) => Err(Box::new(Failure { record: Some(path), ..*stopped(&record, *failed) })),
+        Some(failed) => Err(Box::new(Failure { record: Some(path), ..stopped(&record, *failed) })),
     }
 }
 
@@ -154,9 +154,9 @@ async fn played<S: Part, A: Part>(
     ended
 }
 
-fn stopped(record: &Record, failed: Failed) -> Box<Failure> {
+fn stopped(record: &Record, failed: Failed) -> Failure {
     let Failed { kind, expected, seen } = failed;
-    Box::new(Failure { kind, case: record.id.clone(), expected, seen, again: record.again.clone(), record: None })
+    Failure { kind, case: record.id.clone(), expected, seen, again: record.again.clone(), record: None }
 }
 
 fn broken(why: String) -> Failed {

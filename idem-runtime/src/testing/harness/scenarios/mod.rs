@@ -78,18 +78,15 @@ pub(super) async fn on_every_ground<S: Part, A: Part>(
     play: impl AsyncFn(Ground) -> Played,
 ) -> Played {
     play(Ground::usual()).await?;
-    #[cfg(feature = "postgres")]
-    match &it.fixture.without_postgres {
-        Some(reason) => it.note("on a PostgreSQL server".to_owned(), reason),
-        None => {
-            let cluster = crate::testing::postgres::Cluster::start().map_err(|error| it.broken(error.to_string()))?;
-            let address = cluster.ledger().map_err(|error| it.broken(error.to_string()))?;
-            play(Ground::Postgres(address)).await?;
-        }
-    }
-    #[cfg(not(feature = "postgres"))]
     if let Some(reason) = &it.fixture.without_postgres {
         it.note("on a PostgreSQL server".to_owned(), reason);
+        return Ok(());
+    }
+    #[cfg(feature = "postgres")]
+    {
+        let cluster = crate::testing::postgres::Cluster::start().map_err(|error| it.broken(error.to_string()))?;
+        let address = cluster.ledger().map_err(|error| it.broken(error.to_string()))?;
+        play(Ground::Postgres(address)).await?;
     }
     Ok(())
 }
