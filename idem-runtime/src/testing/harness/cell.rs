@@ -10,7 +10,6 @@ use super::{
     playing::{Part, Played, Playing, Stop},
     scenarios::on_every_ground,
     stage::{Ground, Set},
-    store::Quirks,
     verdict::FailureKind,
     who::Who,
 };
@@ -35,7 +34,11 @@ pub(super) async fn all_at<S: Part, A: Part>(it: &Playing<'_, S, A>, at: Checkpo
         };
         it.tally(|counts| counts.cells_of += 1);
         if fault == Fault::Kill {
-            on_every_ground(it, async |ground| dies(it, at, ground).await).await?;
+            // Beside a commit it is killed before it and after it, each on a ledger of its own.
+            let commits = matches!(at, Checkpoint::Reserve | Checkpoint::PersistResult);
+            for when in if commits { &[Dies::Before, Dies::After][..] } else { &[Dies::There] } {
+                on_every_ground(it, async |ground| dies(it, at, *when, ground).await).await?;
+            }
         } else {
             let mut case = Case::new(it, &name, (Ground::usual(), Set::default())).await?;
             case.struck_by(at, fault);
@@ -70,26 +73,28 @@ fn means<S, A>(it: &Playing<'_, S, A>, at: Checkpoint, fault: Fault) -> Result<m
     Ok(left)
 }
 
-/// A process that is killed there, and everything after it. Beside a commit it is killed before it and after it.
-async fn dies<S: Part, A: Part>(it: &Playing<'_, S, A>, at: Checkpoint, ground: Ground) -> Played {
-    let commits = matches!(at, Checkpoint::Reserve | Checkpoint::PersistResult);
-    for before in if commits { &[true, false][..] } else { &[false] } {
-        let when = match (commits, before) {
-            (false, _) => "",
-            (true, true) => ", before the commit",
-            (true, false) => ", after the commit",
-        };
-        let quirks = Quirks::default();
-        let set = Set { quirks, ..Set::default() };
-        let mut case = Case::new(it, &format!("{at} × kill{when}"), (ground.clone(), set)).await?;
-        case.struck_by(at, Fault::Kill);
-        case.callers("one, killed (kill -9); a process that begins anew");
-        kill(&mut case, at, *before).await?;
-        let left = matrix::left(at, Fault::Kill).map_err(|why| it.broken(why))?;
-        has_left(&mut case, left).await?;
-        followed(case, at, Fault::Kill).await?;
-    }
-    Ok(())
+/// When a process is killed, by its checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dies {
+    Before,
+    There,
+    After,
+}
+
+/// A process that is killed there, and everything after it.
+async fn dies<S: Part, A: Part>(it: &Playing<'_, S, A>, at: Checkpoint, when: Dies, ground: Ground) -> Played {
+    let words = match when {
+        Dies::Before => ", before the commit",
+        Dies::There => "",
+        Dies::After => ", after the commit",
+    };
+    let mut case = Case::new(it, &format!("{at} × kill{words}"), (ground, Set::default())).await?;
+    case.struck_by(at, Fault::Kill);
+    case.callers("one, killed (kill -9); a process that begins anew");
+    kill(&mut case, at, when == Dies::Before).await?;
+    let left = matrix::left(at, Fault::Kill).map_err(|why| it.broken(why))?;
+    has_left(&mut case, left).await?;
+    followed(case, at, Fault::Kill).await
 }
 
 /// Lets a child make the first call and be killed at the checkpoint.
