@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::{
-    OperationId, Tenant, Timestamp,
+    Clock, OperationId, Tenant, Timestamp,
     ledger::{
         Aftermath, BoxFuture, Command, Detail, Drifted, Find, Flow, Listing, Match, Reader, Record, Reply, Reserved,
         Store, StoreError, StoreErrorKind, Stored, StoredKind, Sweep, Swept,
@@ -119,6 +119,10 @@ impl<S: Store> Store for Standing<S> {
 
     fn reader(&self) -> Arc<dyn Reader> {
         Arc::new(Reading { inner: self.inner.reader(), line: Arc::clone(&self.line) })
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.inner.clock()
     }
 
     fn flow(&self) -> Flow {
