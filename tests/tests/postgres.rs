@@ -20,6 +20,7 @@ mod postgres {
     mod settings;
     mod stage;
     mod waiting;
+    mod writes;
 }
 
 use std::sync::{

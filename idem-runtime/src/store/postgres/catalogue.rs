@@ -1,7 +1,8 @@
 //! Names that were interned to numbers: tenants, scopes, tools.
 //!
-//! They are interned before a batch begins, in a transaction of their own: a name that no record uses harms nobody, and a
-//! batch that waits for another one's names would hold up everybody behind it.
+//! Tenants and tools are interned before a batch begins, in a transaction of their own: they are few, a name that no record
+//! uses harms nobody, and a batch that waits for another one's names would hold up everybody behind it. Scopes are many, so a
+//! batch interns all of its own together, in its transaction; they are known once that is committed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +16,7 @@ use super::{failure::misread, sql, text::text};
 use crate::{
     id::Tenant,
     identity::Digest,
-    ledger::{Command, Scope, Tool},
+    ledger::{Command, Tool},
 };
 
 /// How many scopes are remembered; then all are forgotten and asked for again.
@@ -28,13 +29,16 @@ const BEGIN: &str = "begin isolation level read committed read write";
 /// When this server was started: no other one was at the same microsecond.
 const SERVER: &str = "select (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint";
 
+/// Numbers of scopes, by tenant and digest.
+pub(super) type Scopes = FxHashMap<(i64, Digest), i64>;
+
 /// What is known of the interned names.
 #[derive(Debug, Default)]
 pub(super) struct Catalogue {
     /// Of which server this is known.
     server: Option<i64>,
     tenants: FxHashMap<Tenant, i64>,
-    scopes: FxHashMap<(i64, Digest), i64>,
+    scopes: Scopes,
     tools: FxHashMap<Arc<Tool>, i64>,
 }
 
@@ -75,15 +79,11 @@ impl Catalogue {
         sqlx::raw_sql("select 1; commit").execute(db).await.map(drop)
     }
 
-    /// Whether there is a number for every name in it.
+    /// Whether there is a number for every name in it, but its scope.
     fn knows(&self, command: &Command) -> bool {
         let knows = |tenant: &Tenant| self.tenants.contains_key(tenant);
         match command {
-            Command::Reserve(reserve) => {
-                let tenant = self.tenant(&reserve.tenant);
-                tenant.is_some_and(|tenant| self.scope(tenant, &reserve.scope.digest).is_some())
-                    && self.tool(&reserve.tool).is_some()
-            }
+            Command::Reserve(reserve) => knows(&reserve.tenant) && self.tool(&reserve.tool).is_some(),
             Command::Evidence(evidence) => knows(&evidence.tenant),
             Command::Settle(settle) => knows(&settle.tenant),
             Command::BeginReconcile(begin) => knows(&begin.tenant),
@@ -119,21 +119,15 @@ impl Catalogue {
                 Command::Renew(_) | Command::Purge { .. } => {}
             }
         }
-        let mut by_tenant = BTreeMap::new();
         for name in tenants {
             let tenant = Tenant::new(name).map_err(|_| misread("a tenant's name is blank"))?;
-            by_tenant.insert(name, self.intern_tenant(db, &tenant).await?);
+            self.intern_tenant(db, &tenant).await?;
         }
-        let (mut scopes, mut tools) = (BTreeMap::new(), BTreeMap::new());
+        let mut tools = BTreeMap::new();
         for command in commands {
             if let Command::Reserve(reserve) = command {
-                let tenant = by_tenant.get(reserve.tenant.as_str()).copied().ok_or(sqlx::Error::RowNotFound)?;
-                scopes.insert((tenant, reserve.scope.digest), &reserve.scope);
                 tools.insert((&reserve.tool.name, reserve.tool.version, &reserve.tool.params), &reserve.tool);
             }
-        }
-        for ((tenant, _), scope) in scopes {
-            self.intern_scope(db, tenant, scope).await?;
         }
         for tool in tools.into_values() {
             self.intern_tool(db, tool).await?;
@@ -156,6 +150,11 @@ impl Catalogue {
         self.tools.get(tool).copied()
     }
 
+    /// Remembers scopes that were interned by a transaction, once it is committed.
+    pub(super) fn remember(&mut self, scopes: Scopes) {
+        self.scopes.extend(scopes);
+    }
+
     async fn look_up(&mut self, db: &mut PgConnection, tenant: &Tenant) -> Result<(), sqlx::Error> {
         if !self.tenants.contains_key(tenant) {
             let query = sql("select tenant from idem_tenants where name = $1").bind(text(tenant.as_str()));
@@ -174,26 +173,6 @@ impl Catalogue {
             self.look_up(db, tenant).await?;
         }
         self.tenant(tenant).ok_or(sqlx::Error::RowNotFound)
-    }
-
-    async fn intern_scope(&mut self, db: &mut PgConnection, tenant: i64, scope: &Scope) -> Result<(), sqlx::Error> {
-        if self.scopes.contains_key(&(tenant, scope.digest)) {
-            return Ok(());
-        }
-        let insert =
-            sql("insert into idem_scopes (tenant, digest, kind, value) values ($1, $2, $3, $4) on conflict do nothing");
-        let value = scope.value.as_deref().map(text);
-        insert
-            .bind(tenant)
-            .bind(scope.digest.as_slice())
-            .bind(text(&scope.kind))
-            .bind(value.as_deref())
-            .execute(&mut *db)
-            .await?;
-        let query = sql("select scope from idem_scopes where tenant = $1 and digest = $2");
-        let row = query.bind(tenant).bind(scope.digest.as_slice()).fetch_one(db).await?;
-        self.scopes.insert((tenant, scope.digest), row.try_get(0)?);
-        Ok(())
     }
 
     async fn intern_tool(&mut self, db: &mut PgConnection, tool: &Arc<Tool>) -> Result<(), sqlx::Error> {

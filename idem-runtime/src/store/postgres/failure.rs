@@ -2,6 +2,7 @@
 
 use sqlx::Error;
 
+use super::script::Failed;
 use crate::ledger::{Aftermath, Illegal, StoreError, StoreErrorKind};
 
 /// Why a batch was not carried out.
@@ -19,6 +20,12 @@ impl From<Error> for Stopped {
         let again = is_one_of(&error, &AGAIN) || is_gone(&error);
         let error = nothing(error);
         if again { Self::Again(error) } else { Self::Failed(error) }
+    }
+}
+
+impl From<Failed> for Stopped {
+    fn from(failed: Failed) -> Self {
+        failed.error.into()
     }
 }
 
@@ -84,7 +91,7 @@ pub(super) fn misread(what: &'static str) -> Error {
 }
 
 /// Whether the connection was gone, or the server did not let it work.
-fn is_gone(error: &Error) -> bool {
+pub(super) fn is_gone(error: &Error) -> bool {
     // Shutting down, from the server itself; no way to it, from a pooler in between.
     let told = |code: String| code.starts_with("57P") || code.starts_with("08");
     matches!(error, Error::Io(_) | Error::Protocol(_)) || code(error).is_some_and(told)

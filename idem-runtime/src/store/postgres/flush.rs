@@ -1,14 +1,13 @@
-//! Writing what a transaction made of its records: one statement for all that are new, one for all that moved.
+//! Writing what a transaction made of its records: one statement for all that are new, one for all that moved, in one message.
 //!
 //! Must not know which command it was: every field that can change is written, where the version is the one that was read.
 
-use sqlx::{Postgres, postgres::PgArguments, query::Query};
-
 use super::{
-    failure::{Stopped, corrupt, overtaken},
-    nanos, sql,
+    failure::{Stopped, at_commit, corrupt, is_gone, is_one_of, overtaken},
+    nanos,
+    script::{Failed, Rows, Script},
     text::text,
-    work::{Held, Key, Work, only},
+    work::{Held, Key, Name, Work},
 };
 use crate::{
     clock::Timestamp,
@@ -16,203 +15,258 @@ use crate::{
     ledger::{Alias, Record},
 };
 
-/// Sorted, so that two batches take what both want in the same order.
-const TAKE: &str = "\
-    with taken as (
-        insert into idem_identities (tenant, scope, digest, generation, operation, source)
-        select * from unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $5::bigint[], $6::smallint[])
-        order by 1, 2, 3, 4
-        on conflict do nothing
-        returning tenant, operation, digest, generation
-    ), later as (
-        insert into idem_aliases (tenant, operation, digest, generation)
-        select taken.* from taken
-        join unnest($1::bigint[], $3::bytea[], $4::bigint[], $7::boolean[]) as asked (tenant, digest, generation, later)
-            on (asked.tenant, asked.digest, asked.generation) = (taken.tenant, taken.digest, taken.generation)
-        where asked.later
-        on conflict do nothing
-    )
-    select count(*) from taken";
+/// What the server says where a statement wrote fewer rows than it was to: it divides by whether they are all there.
+const NOT_ALL: &str = "22012";
 
-/// The fields that change: the first 23 parameters, in this order.
-const CREATE: &str = "\
-    insert into idem_operations
-        (tenant, id, version, state, in_doubt, disproved, attempt, fence, nonce, reconcile_fence, passes, answered,
-         lease_until, settled_at, unknown_at, next_at, settled_fence, has_resources, retain, retain_until, reference, review,
-         content, scope, operation, tool, principal, first_call, approval, fingerprint, parts, identities, reserved_at,
-         needs_reference)
-    select * from unnest(
-        $1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::boolean[], $6::boolean[], $7::bigint[], $8::bigint[],
-        $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
-        $16::bigint[], $17::bigint[], $18::boolean[], $19::bigint[], $20::bigint[], $21::text[], $22::boolean[],
-        $23::bytea[], $24::bigint[], $25::bytea[], $26::bigint[], $27::text[], $28::bigint[], $29::text[], $30::bytea[],
-        $31::bytea[], $32::bytea[], $33::bigint[], $34::boolean[])";
+/// What is still to be sent of what is written.
+#[derive(Debug, Default)]
+pub(super) struct Writing {
+    script: Script,
+    /// Its first statement takes identities.
+    takes: bool,
+}
 
-/// Where the version is the one that was read; the rows are held, so it is.
-const MOVE: &str = "\
-    update idem_operations o
-    set version = n.version, state = n.state, in_doubt = n.in_doubt, disproved = n.disproved, attempt = n.attempt,
-        fence = n.fence, nonce = n.nonce, reconcile_fence = n.reconcile_fence, passes = n.passes, answered = n.answered,
-        lease_until = n.lease_until, settled_at = n.settled_at, unknown_at = n.unknown_at, next_at = n.next_at,
-        settled_fence = n.settled_fence, has_resources = n.has_resources, retain = n.retain,
-        retain_until = n.retain_until, reference = n.reference, review = n.review, content = n.content
-    from unnest(
-        $1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::boolean[], $6::boolean[], $7::bigint[], $8::bigint[],
-        $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
-        $16::bigint[], $17::bigint[], $18::boolean[], $19::bigint[], $20::bigint[], $21::text[], $22::boolean[],
-        $23::bytea[], $24::bigint[])
-        as n (tenant, id, version, state, in_doubt, disproved, attempt, fence, nonce, reconcile_fence, passes, answered,
-              lease_until, settled_at, unknown_at, next_at, settled_fence, has_resources, retain, retain_until, reference,
-              review, content, before)
-    where o.tenant = n.tenant and o.id = n.id and o.version = n.before
-        and ($25::bigint is null or o.tenant = $25)";
+/// Records to be written, with their tenants, in the order of their handles.
+type List<'a> = Vec<(i64, &'a Held)>;
 
-const RESULT: &str = "\
-    insert into idem_results (tenant, operation, kind, bytes)
-    select * from unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bytea[])
-    on conflict (tenant, operation) do update set kind = excluded.kind, bytes = excluded.bytes";
+impl Writing {
+    /// Whether there is nothing to send.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.script.len() == 0
+    }
 
-type Asked<'q> = Query<'q, Postgres, PgArguments>;
+    /// Sends it in the middle of a transaction.
+    async fn send(self, db: &mut sqlx::PgConnection) -> Result<(), Stopped> {
+        let takes = self.takes;
+        self.script.send(db).await.map(drop).map_err(|failed| before_commit(takes, failed))
+    }
+
+    /// Sends it with `commit` behind it. The first statement fails where the transaction was aborted: `commit` alone would
+    /// say `ROLLBACK` and be taken for success.
+    pub(super) async fn commit(mut self, db: &mut sqlx::PgConnection) -> Result<(), Stopped> {
+        if self.is_empty() {
+            self.script.say("select 1", 1);
+        }
+        let before = self.script.len();
+        self.script.say("commit", 1);
+        match self.script.send(db).await {
+            Ok(_) => Ok(()),
+            // The server itself says that it did not come so far. That it is gone is said by others, too: answers that it gave
+            // may be lost.
+            Err(failed)
+                if failed.answered < before
+                    && failed.error.as_database_error().is_some()
+                    && !is_gone(&failed.error) =>
+            {
+                Err(before_commit(self.takes, failed))
+            }
+            Err(failed) => Err(at_commit(failed.error)),
+        }
+    }
+}
+
+fn before_commit(takes: bool, failed: Failed) -> Stopped {
+    if !is_one_of(&failed.error, &[NOT_ALL]) {
+        return failed.error.into();
+    }
+    if takes && failed.answered == 0 {
+        return overtaken();
+    }
+    corrupt("an operation changed inside the transaction that holds it").into()
+}
 
 impl Work<'_> {
     /// Writes whatever is not written yet.
     pub(super) async fn flush(&mut self) -> Result<(), Stopped> {
-        self.take_names().await?;
-        let (mut fresh, mut moved, mut told) = (Vec::new(), Vec::new(), Vec::new());
+        let writing = self.writing().await?;
+        if !writing.is_empty() {
+            writing.send(&mut *self.db).await?;
+        }
+        for held in self.records.values_mut() {
+            (held.fresh, held.moved, held.told, held.version) = (None, false, false, held.record.version);
+        }
+        Ok(())
+    }
+
+    /// Writes whatever needs messages of its own; gives what is left.
+    pub(super) async fn writing(&mut self) -> Result<Writing, Stopped> {
+        self.rows += self.beside.write(&mut *self.db, self.now).await?;
+        let (mut fresh, mut moved, mut told): (List<'_>, List<'_>, List<'_>) = (Vec::new(), Vec::new(), Vec::new());
         for ((tenant, _), held) in &self.records {
             if held.fresh.is_some() {
                 fresh.push((*tenant, held));
             } else if held.moved {
                 moved.push((*tenant, held));
             }
-            if held.told {
+            if held.told && held.record.stored.is_some() {
                 told.push((*tenant, held));
             }
         }
         for list in [&mut fresh, &mut moved, &mut told] {
             list.sort_unstable_by_key(|(_, held)| held.record.row);
         }
+        let mut writing = Writing::default();
+        let taken = std::mem::take(&mut self.taken);
+        if !taken.is_empty() {
+            self.rows += taken.len() as u64;
+            writing.script.say(&take(taken), 1);
+            writing.takes = true;
+            // Somebody else may come first, and the server then logs the message that failed: what people said must not
+            // stand in it.
+            if !told.is_empty() || fresh.iter().chain(&moved).any(|(_, held)| says_anything(&held.record)) {
+                std::mem::take(&mut writing).send(&mut *self.db).await?;
+            }
+        }
+        self.rows += (fresh.len() + moved.len() + told.len()) as u64;
         if !fresh.is_empty() {
-            let created = created(changing(sql(CREATE), &fresh), &fresh).execute(&mut *self.db).await?;
-            self.rows += created.rows_affected();
+            let rows = created(changing(&fresh), &fresh);
+            writing.script.say(&format!("insert into idem_operations ({}) {}", rows.names(), rows.table()), 1);
         }
         if !moved.is_empty() {
-            let before: Vec<i64> = moved.iter().map(|(_, held)| held.version.cast_signed()).collect();
-            let only = only(&moved.iter().map(|(tenant, _)| *tenant).collect::<Vec<_>>());
-            let done =
-                changing(sql(MOVE), &moved).bind(before).bind(only).execute(&mut *self.db).await?.rows_affected();
-            if done != moved.len() as u64 {
-                return Err(corrupt("an operation changed inside the transaction that holds it").into());
-            }
-            self.rows += done;
+            writing.script.say(&moves(&moved), 1);
         }
         if !told.is_empty() {
-            self.rows += results(&told).execute(&mut *self.db).await?.rows_affected();
+            writing.script.say(&results(&told), 1);
         }
-        for held in self.records.values_mut() {
-            (held.fresh, held.moved, held.told, held.version) = (None, false, false, held.record.version);
-        }
-        self.rows += self.beside.write(&mut *self.db, self.now).await?;
-        Ok(())
-    }
-
-    /// Creates if absent: the unique key says whether somebody else was first.
-    async fn take_names(&mut self) -> Result<(), Stopped> {
-        if self.taken.is_empty() {
-            return Ok(());
-        }
-        let taken = std::mem::take(&mut self.taken);
-        let many = i64::try_from(taken.len()).unwrap_or(i64::MAX);
-        let query = sql(TAKE)
-            .bind(list(&taken, |name| name.tenant))
-            .bind(list(&taken, |name| name.scope))
-            .bind(list(&taken, |name| name.alias.digest.as_slice()))
-            .bind(list(&taken, |name| i64::from(name.alias.generation)))
-            .bind(list(&taken, |name| name.row))
-            .bind(list(&taken, |name| i16::from(name.alias.source.code())))
-            .bind(list(&taken, |name| name.later));
-        let done: i64 = sqlx::Row::try_get(&query.fetch_one(&mut *self.db).await?, 0)?;
-        if done != many {
-            return Err(overtaken());
-        }
-        self.rows += done.unsigned_abs();
-        Ok(())
+        Ok(writing)
     }
 }
 
-fn list<'a, T, C>(all: &'a [T], column: impl Fn(&'a T) -> C) -> Vec<C> {
-    all.iter().map(column).collect()
+/// Whether there is more to a record than numbers and digests.
+fn says_anything(record: &Record) -> bool {
+    record.principal.is_some() || record.approval.is_some() || record.reference.is_some() || !record.content.is_empty()
 }
 
-/// The parameters that [`CREATE`] and [`MOVE`] share.
-fn changing<'q>(query: Asked<'q>, all: &[(i64, &'q Held)]) -> Asked<'q> {
-    let column = |column: fn(&Record) -> i64| all.iter().map(|(_, held)| column(&held.record)).collect::<Vec<_>>();
-    let flag = |flag: fn(&Record) -> bool| all.iter().map(|(_, held)| flag(&held.record)).collect::<Vec<_>>();
-    let instant = |instant: fn(&Record) -> Option<Timestamp>| {
-        all.iter().map(|(_, held)| instant(&held.record).map(Timestamp::as_nanos)).collect::<Vec<_>>()
+/// Creates if absent: the unique key says whether somebody else was first. Sorted, so that two batches take what both want
+/// in the same order.
+fn take(mut taken: Vec<Name>) -> String {
+    let key = |name: &Name| (name.tenant, name.scope, name.alias.digest, name.alias.generation);
+    taken.sort_unstable_by_key(key);
+    let all: Vec<&Name> = taken.iter().collect();
+    let identities = named(&all)
+        .numbers("scope", all.iter().map(|name| name.scope))
+        .numbers("source", all.iter().map(|name| name.alias.source.code().into()));
+    let later: Vec<&Name> = taken.iter().filter(|name| name.later).collect();
+    let later = if later.is_empty() {
+        String::new()
+    } else {
+        let aliases = named(&later);
+        format!(
+            ", later as (
+                insert into idem_aliases (tenant, operation, digest, generation)
+                select taken.* from taken join ({}) n
+                    on (n.tenant, n.digest, n.generation) = (taken.tenant, taken.digest, taken.generation)
+                on conflict do nothing
+            )",
+            aliases.table()
+        )
     };
-    query
-        .bind(all.iter().map(|(tenant, _)| *tenant).collect::<Vec<_>>())
-        .bind(column(|record| record.row))
-        .bind(column(|record| record.version.cast_signed()))
-        .bind(all.iter().map(|(_, held)| held.record.state.name()).collect::<Vec<_>>())
-        .bind(flag(|record| record.in_doubt))
-        .bind(flag(|record| record.disproved))
-        .bind(column(|record| record.attempt.into()))
-        .bind(column(|record| record.fence))
-        .bind(column(|record| record.nonce.cast_signed()))
-        .bind(column(|record| record.reconcile_fence))
-        .bind(column(|record| record.passes.into()))
-        .bind(column(|record| record.answered.into()))
-        .bind(instant(|record| record.lease_until))
-        .bind(instant(|record| record.settled_at))
-        .bind(instant(|record| record.unknown_at))
-        .bind(instant(|record| record.next_at))
-        .bind(column(|record| record.settled_fence))
-        .bind(flag(|record| record.has_resources))
-        .bind(column(|record| nanos(record.retain)))
-        .bind(instant(|record| record.retain_until))
-        .bind(words(all, |record| record.reference.as_deref()))
-        .bind(flag(|record| record.review))
-        .bind(all.iter().map(|(_, held)| &*held.record.content).collect::<Vec<&[u8]>>())
+    format!(
+        "with taken as (
+            insert into idem_identities ({}) {} on conflict do nothing returning tenant, operation, digest, generation
+        ){later}
+        select 1 / (count(*) = {})::int from taken",
+        identities.names(),
+        identities.table(),
+        taken.len()
+    )
+}
+
+fn named<'a>(names: &[&'a Name]) -> Rows<'a> {
+    Rows::default()
+        .keys("operation", names.iter().map(|name| name.row))
+        .keys("tenant", names.iter().map(|name| name.tenant))
+        .bytes("digest", names.iter().map(|name| name.alias.digest.as_slice()))
+        .numbers("generation", names.iter().map(|name| name.alias.generation.into()))
+}
+
+/// Where the version is the one that was read; the rows are held, so it is.
+fn moves(moved: &[(i64, &Held)]) -> String {
+    let rows = changing(moved);
+    let changes = rows.changes();
+    let rows = rows.numbers("before", moved.iter().map(|(_, held)| held.version.cast_signed()));
+    format!(
+        "with moved as (
+            update idem_operations o set {changes} from ({}) n
+            where o.tenant = n.tenant and o.id = n.id and o.version = n.before returning 1
+        )
+        select 1 / (count(*) = {})::int from moved",
+        rows.table(),
+        moved.len()
+    )
+}
+
+/// The key, and every field that can change.
+fn changing<'a>(all: &[(i64, &'a Held)]) -> Rows<'a> {
+    let records = || all.iter().map(|(_, held)| &*held.record);
+    let instant = |instant: Option<Timestamp>| instant.map(Timestamp::as_nanos);
+    Rows::default()
+        .keys("id", records().map(|record| record.row))
+        .keys("tenant", all.iter().map(|(tenant, _)| *tenant))
+        .numbers("version", records().map(|record| record.version.cast_signed()))
+        .words("state", records().map(|record| Some(record.state.name().to_owned())))
+        .flags("in_doubt", records().map(|record| record.in_doubt))
+        .flags("disproved", records().map(|record| record.disproved))
+        .numbers("attempt", records().map(|record| record.attempt.into()))
+        .numbers("fence", records().map(|record| record.fence))
+        .numbers("nonce", records().map(|record| record.nonce.cast_signed()))
+        .numbers("reconcile_fence", records().map(|record| record.reconcile_fence))
+        .numbers("passes", records().map(|record| record.passes.into()))
+        .numbers("answered", records().map(|record| record.answered.into()))
+        .maybe("lease_until", records().map(|record| instant(record.lease_until)))
+        .maybe("settled_at", records().map(|record| instant(record.settled_at)))
+        .maybe("unknown_at", records().map(|record| instant(record.unknown_at)))
+        .maybe("next_at", records().map(|record| instant(record.next_at)))
+        .numbers("settled_fence", records().map(|record| record.settled_fence))
+        .flags("has_resources", records().map(|record| record.has_resources))
+        .numbers("retain", records().map(|record| nanos(record.retain)))
+        .maybe("retain_until", records().map(|record| instant(record.retain_until)))
+        .words("reference", records().map(|record| words(record.reference.as_deref())))
+        .flags("review", records().map(|record| record.review))
+        .bytes("content", all.iter().map(|(_, held)| &*held.record.content))
 }
 
 /// What a record has from its creation on.
-fn created<'q>(query: Asked<'q>, all: &[(i64, &'q Held)]) -> Asked<'q> {
+fn created<'a>(rows: Rows<'a>, all: &[(i64, &'a Held)]) -> Rows<'a> {
     let records = || all.iter().map(|(_, held)| &*held.record);
     let fresh = || all.iter().filter_map(|(_, held)| held.fresh.as_ref());
-    query
-        .bind(fresh().map(|fresh| fresh.scope).collect::<Vec<_>>())
-        .bind(records().map(|record| record.operation.as_bytes().as_slice()).collect::<Vec<_>>())
-        .bind(fresh().map(|fresh| fresh.tool).collect::<Vec<_>>())
-        .bind(words(all, |record| record.principal.as_ref().map(Principal::as_str)))
-        .bind(records().map(|record| record.first_call.cast_signed()).collect::<Vec<_>>())
-        .bind(words(all, |record| record.approval.as_deref()))
-        .bind(records().map(|record| record.fingerprint.as_slice()).collect::<Vec<_>>())
-        .bind(records().map(|record| &*record.parts).collect::<Vec<&[u8]>>())
-        .bind(fresh().map(|fresh| packed(&fresh.names)).collect::<Vec<_>>())
-        .bind(records().map(|record| record.reserved_at.as_nanos()).collect::<Vec<_>>())
-        .bind(records().map(|record| record.needs_reference).collect::<Vec<_>>())
+    rows.numbers("scope", fresh().map(|fresh| fresh.scope))
+        .bytes("operation", records().map(|record| record.operation.as_bytes().as_slice()))
+        .numbers("tool", fresh().map(|fresh| fresh.tool))
+        .words("principal", records().map(|record| words(record.principal.as_ref().map(Principal::as_str))))
+        .numbers("first_call", records().map(|record| record.first_call.cast_signed()))
+        .words("approval", records().map(|record| words(record.approval.as_deref())))
+        .bytes("fingerprint", records().map(|record| record.fingerprint.as_slice()))
+        .bytes("parts", records().map(|record| &*record.parts))
+        .bytes("identities", fresh().map(|fresh| fresh.packed.as_slice()))
+        .numbers("reserved_at", records().map(|record| record.reserved_at.as_nanos()))
+        .flags("needs_reference", records().map(|record| record.needs_reference))
 }
 
-fn words(all: &[(i64, &Held)], words: fn(&Record) -> Option<&str>) -> Vec<Option<String>> {
-    all.iter().map(|(_, held)| words(&held.record).map(|words| text(words).into_owned())).collect()
+fn words(words: Option<&str>) -> Option<String> {
+    words.map(|words| text(words).into_owned())
 }
 
-fn results<'q>(told: &[(i64, &'q Held)]) -> Asked<'q> {
-    let told = || told.iter().filter_map(|(tenant, held)| Some((*tenant, &held.record, held.record.stored.as_ref()?)));
-    sql(RESULT)
-        .bind(told().map(|(tenant, ..)| tenant).collect::<Vec<_>>())
-        .bind(told().map(|(_, record, _)| record.row).collect::<Vec<_>>())
-        .bind(told().map(|(.., stored)| i16::from(stored.kind.code())).collect::<Vec<_>>())
-        .bind(told().map(|(.., stored)| &*stored.bytes).collect::<Vec<&[u8]>>())
+fn results(told: &[(i64, &Held)]) -> String {
+    let stored = || told.iter().filter_map(|(_, held)| held.record.stored.as_ref());
+    let rows = Rows::default()
+        .keys("operation", told.iter().map(|(_, held)| held.record.row))
+        .keys("tenant", told.iter().map(|(tenant, _)| *tenant))
+        .numbers("kind", stored().map(|stored| stored.kind.code().into()))
+        .bytes("bytes", stored().map(|stored| &*stored.bytes));
+    format!(
+        "insert into idem_results ({}) {}
+         on conflict (tenant, operation) do update set kind = excluded.kind, bytes = excluded.bytes",
+        rows.names(),
+        rows.table()
+    )
 }
 
 /// A digest and its generation, as the record keeps them.
 const PACKED: usize = 36;
 
 /// Digest and generation of each identity, so that a purge finds them without an index.
-fn packed(aliases: &[Alias]) -> Vec<u8> {
+pub(super) fn packed(aliases: &[Alias]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(aliases.len() * PACKED);
     for alias in aliases {
         packed.extend_from_slice(&alias.digest);

@@ -1,11 +1,12 @@
 //! The shared ledger: a PostgreSQL database, for the processes of many machines.
 //!
 //! In reading order: [`open`] (what server it may be, migrations), [`transact`] (a batch in one transaction, again where
-//! others came first), [`work`] (records as they are read, moved in memory and written together), [`reserve`], [`unsettled`]
-//! and [`evidence`], [`flush`] and [`beside`] (the statements that write), [`upkeep`] (leases and counts), [`purge`]; [`read`]
-//! (records), [`readers`] (on a thread of their own), [`finds`] (what many calls look for, together), [`detail`], [`listing`],
-//! [`sweep`]; [`catalogue`] (names interned to numbers), [`text`] as columns hold it, [`clock`] (the server's time), and how
-//! PostgreSQL's [`failure`]s read in the ledger's words.
+//! others came first), [`work`] (records as they are read, moved in memory and written together), [`gather`] (what a batch
+//! reads), [`reserve`], [`unsettled`] and [`evidence`], [`flush`] and [`beside`] (the statements that write), [`script`]
+//! (several of them in one message), [`upkeep`] (leases and counts), [`purge`]; [`read`] (records), [`readers`] (on a thread of
+//! their own), [`finds`] (what many calls look for, together), [`detail`], [`listing`], [`sweep`]; [`catalogue`] (names interned
+//! to numbers), [`text`] as columns hold it, [`clock`] (the server's time), and how PostgreSQL's [`failure`]s read in the
+//! ledger's words.
 
 mod beside;
 mod catalogue;
@@ -15,12 +16,14 @@ mod evidence;
 mod failure;
 mod finds;
 mod flush;
+mod gather;
 mod listing;
 mod open;
 mod purge;
 mod read;
 mod readers;
 mod reserve;
+mod script;
 mod sweep;
 mod text;
 mod transact;
@@ -36,7 +39,7 @@ use sqlx::{
     query::Query,
 };
 
-use self::{catalogue::Catalogue, readers::Readers};
+use self::{catalogue::Catalogue, readers::Readers, work::Begun};
 use crate::{
     clock::{Clock, ServerClock, Timestamp},
     ledger::{BoxFuture, Command, Flow, Reader, Reply, Store, StoreError},
@@ -50,6 +53,8 @@ pub struct PostgresStore {
     /// Opened where it is used: a connection belongs to the runtime that drives it.
     writer: Option<PgConnection>,
     catalogue: Catalogue,
+    /// First attempts that this process began, as they were committed: whoever settles one need not read it again.
+    begun: Begun,
     readers: Arc<Readers>,
     /// Where the next purge goes on.
     purged_to: i64,
@@ -71,7 +76,15 @@ impl PostgresStore {
         let clock = Arc::new(open::prepare(&place).await?);
         let options = place.options;
         let readers = Arc::new(Readers::start(options.clone())?);
-        Ok(Self { options, clock, writer: None, catalogue: Catalogue::default(), readers, purged_to: 0 })
+        Ok(Self {
+            options,
+            clock,
+            writer: None,
+            catalogue: Catalogue::default(),
+            begun: Begun::default(),
+            readers,
+            purged_to: 0,
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use sqlx::Row;
 
 use super::{
     failure::{Stopped, corrupt},
+    flush::packed,
     sql,
     work::{Fresh, Held, Key, Name, Work},
 };
@@ -31,7 +32,7 @@ impl Work<'_> {
     /// The numbers of tenant and scope.
     pub(super) fn place(&self, reserve: &Reserve) -> Result<(i64, i64), Stopped> {
         let tenant = self.catalogue.tenant(&reserve.tenant);
-        let place = tenant.and_then(|tenant| Some((tenant, self.catalogue.scope(tenant, &reserve.scope.digest)?)));
+        let place = tenant.and_then(|tenant| Some((tenant, self.scope(tenant, &reserve.scope.digest)?)));
         Ok(place.ok_or_else(|| corrupt("a scope has no number"))?)
     }
 
@@ -120,7 +121,7 @@ impl Work<'_> {
             }
         }
         self.beside.bring(key, reserve, grant);
-        let fresh = Some(Fresh { scope, tool, names });
+        let fresh = Some(Fresh { scope, tool, packed: packed(&names) });
         self.records
             .insert(key, Held { version: record.version, record: Arc::new(record), fresh, moved: false, told: false });
         Ok(())

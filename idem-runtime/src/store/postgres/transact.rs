@@ -3,21 +3,20 @@
 //! Must not know what a command does. A connection on which anything failed is closed, never used again; whoever was only
 //! overtaken rolls back.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use sqlx::PgConnection;
 
 use super::{
     PostgresStore,
-    catalogue::Catalogue,
     clock::{time, time_in},
     failure::{Stopped, at_commit, unavailable},
     open,
-    work::{Gate, Work},
+    work::{Begun, Gate, Key, Known, Work},
 };
 use crate::{
     clock::{Clock, ServerClock, Timestamp},
-    ledger::{Command, Reply, StoreError, StoreErrorKind},
+    ledger::{Command, Record, Reply, State, StoreError, StoreErrorKind},
 };
 
 /// How often a batch begins again because others came first.
@@ -55,7 +54,7 @@ macro_rules! begin {
 }
 
 /// How the gate is held, and whether the server is asked for its time as well.
-fn begin(gate: Gate, asks: bool) -> &'static str {
+pub(super) fn begin(gate: Gate, asks: bool) -> &'static str {
     match (gate, asks) {
         (Gate::Shared, false) => begin!("", "row share"),
         (Gate::Shared, true) => begin!(time!(";"), "row share"),
@@ -64,8 +63,11 @@ fn begin(gate: Gate, asks: bool) -> &'static str {
     }
 }
 
-/// The first statement fails where the transaction was aborted. `commit` alone would say `ROLLBACK` and be taken for success.
-const COMMIT: &str = "select 1; commit";
+/// How many statements it is where the server is not asked.
+pub(super) const BEGIN_STATEMENTS: usize = 10;
+
+/// More attempts of this process than this are not remembered; then all are forgotten, and read where they are settled.
+const BEGUN_MAX: usize = 100_000;
 
 impl PostgresStore {
     pub(super) async fn apply_all(&mut self, commands: &[Command], now: Timestamp) -> Result<Vec<Reply>, StoreError> {
@@ -79,7 +81,8 @@ impl PostgresStore {
             // Taken out: only what went well comes back.
             let mut db = self.connected().await?;
             let mut purged_to = self.purged_to;
-            match transact(&mut db, &self.clock, &mut self.catalogue, commands, now, &mut gate, &mut purged_to).await {
+            let known = Known { catalogue: &mut self.catalogue, begun: &mut self.begun };
+            match transact(&mut db, &self.clock, known, commands, now, &mut gate, &mut purged_to).await {
                 Ok(replies) => {
                     self.writer = Some(db);
                     self.purged_to = purged_to;
@@ -114,36 +117,60 @@ impl PostgresStore {
 async fn transact(
     db: &mut PgConnection,
     clock: &ServerClock,
-    catalogue: &mut Catalogue,
+    known: Known<'_>,
     commands: &[Command],
     now: Timestamp,
     gate: &mut Gate,
     purged_to: &mut i64,
 ) -> Result<Vec<Reply>, Stopped> {
+    let Known { catalogue, begun } = known;
     let prepared = tokio::time::timeout(TRANSACTION, async {
         catalogue.learn(db, commands).await?;
-        let (asks, asked) = (clock.is_stale(), clock.uptime());
-        // To the last row: an error may come behind the first.
-        let rows = sqlx::raw_sql(begin(*gate, asks)).fetch_all(&mut *db).await?;
-        if let Some(row) = rows.first() {
-            clock.hear(asked, time_in(row)?);
+        let asks = clock.is_stale();
+        if asks {
+            // Alone: what the answer can be off by is half of the time that it took. To the last row: an error may come
+            // behind the first.
+            let asked = clock.uptime();
+            let rows = sqlx::raw_sql(begin(*gate, true)).fetch_all(&mut *db).await?;
+            if let Some(row) = rows.first() {
+                clock.hear(asked, time_in(row)?);
+            }
         }
-        let mut work = Work::new(db, catalogue, now, gate, purged_to);
+        let mut work = Work::new(db, catalogue, begun, now, gate, purged_to);
+        work.is_open = asks;
         let replies = work.carry_out(commands).await?;
-        Ok::<_, Stopped>((replies, work.rows))
+        let writing = work.writing().await?;
+        Ok::<_, Stopped>((replies, writing, work.done()))
     });
-    let (replies, rows) = match prepared.await {
+    let (replies, writing, done) = match prepared.await {
         Ok(prepared) => prepared?,
         Err(_) => return Err(Stopped::Failed(unavailable("the server took too long; the transaction was given up"))),
     };
-    if rows == 0 {
+    catalogue.remember(done.met);
+    if done.rows == 0 {
         // Nothing was changed: there is nothing to make durable.
         sqlx::raw_sql("rollback").execute(db).await?;
         return Ok(replies);
     }
-    match tokio::time::timeout(TRANSACTION, sqlx::raw_sql(COMMIT).execute(db)).await {
-        Ok(Ok(_)) => Ok(replies),
-        Ok(Err(error)) => Err(at_commit(error)),
-        Err(late) => Err(at_commit(sqlx::Error::Io(late.into()))),
+    match tokio::time::timeout(TRANSACTION, writing.commit(db)).await {
+        Ok(committed) => committed?,
+        Err(late) => return Err(at_commit(sqlx::Error::Io(late.into()))),
+    }
+    catalogue.remember(done.interned);
+    remember(begun, done.records);
+    Ok(replies)
+}
+
+/// Remembers first attempts under way, and forgets those that are over.
+fn remember(begun: &mut Begun, records: Vec<(Key, Arc<Record>)>) {
+    if begun.len() > BEGUN_MAX {
+        begun.clear();
+    }
+    for (key, record) in records {
+        if record.state == State::InProgress && record.attempt == 1 && record.stored.is_none() {
+            begun.insert(key, record);
+        } else {
+            begun.remove(&key);
+        }
     }
 }

@@ -6,15 +6,17 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use sqlx::{PgConnection, Row};
 
 use super::{
     beside::Beside,
-    catalogue::Catalogue,
+    catalogue::{Catalogue, Scopes},
     failure::{Stopped, corrupt, moved},
     read::{self, get, records},
+    script::{Answered, Script},
     sql,
+    transact::{BEGIN_STATEMENTS, begin},
 };
 use crate::{
     clock::Timestamp,
@@ -50,7 +52,8 @@ pub(super) struct Held {
 pub(super) struct Fresh {
     pub(super) scope: i64,
     pub(super) tool: i64,
-    pub(super) names: Vec<Alias>,
+    /// Its identities.
+    pub(super) packed: Vec<u8>,
 }
 
 /// An identity to be taken.
@@ -74,10 +77,38 @@ pub(super) fn only(tenants: &[i64]) -> Option<i64> {
     tenants.iter().all(|tenant| *tenant == first).then_some(first)
 }
 
+/// Records as they were committed, by tenant and handle.
+pub(super) type Begun = FxHashMap<Key, Arc<Record>>;
+
+/// What this process knows of the ledger.
+pub(super) struct Known<'a> {
+    pub(super) catalogue: &'a mut Catalogue,
+    pub(super) begun: &'a mut Begun,
+}
+
+/// What a transaction leaves behind, once it is committed.
+pub(super) struct Done {
+    /// Rows changed.
+    pub(super) rows: u64,
+    pub(super) interned: Scopes,
+    /// These hold also where it is not.
+    pub(super) met: Scopes,
+    pub(super) records: Vec<(Key, Arc<Record>)>,
+}
+
 /// One transaction under way.
 pub(super) struct Work<'a> {
     pub(super) db: &'a mut PgConnection,
     pub(super) catalogue: &'a Catalogue,
+    begun: &'a Begun,
+    /// Whether `begin` was sent.
+    pub(super) is_open: bool,
+    /// Scopes that this transaction interned: they have a number once it is committed.
+    interned: Scopes,
+    /// Scopes that somebody had interned.
+    met: Scopes,
+    /// As they are now, of earlier parts of the batch.
+    left: Vec<(Key, Arc<Record>)>,
     pub(super) now: Timestamp,
     pub(super) gate: &'a mut Gate,
     purged_to: &'a mut i64,
@@ -94,17 +125,6 @@ pub(super) struct Work<'a> {
     pub(super) rows: u64,
 }
 
-/// The newest generation of each, or the one that is asked for.
-const NAMES: &str = "\
-    select i.tenant, i.scope, i.digest, i.generation, i.operation
-    from unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[]) as asked (tenant, scope, digest, generation)
-    join idem_identities i on i.tenant = asked.tenant and i.scope = asked.scope and i.digest = asked.digest
-        and ($5::bigint is null or i.tenant = $5)
-        and i.generation = coalesce(asked.generation, (
-            select max(newest.generation) from idem_identities newest
-            where newest.tenant = asked.tenant and newest.scope = asked.scope and newest.digest = asked.digest
-                and ($5 is null or newest.tenant = $5)))";
-
 /// In the order of their handles, so that two batches do not wait for each other. Results are read afterwards: a record that
 /// had to be waited for is newer than what else this statement sees.
 const HOLD: &str = records!(
@@ -118,17 +138,21 @@ const RESULTS: &str = "\
     join idem_results r on r.tenant = asked.tenant and r.operation = asked.id
     where $3::bigint is null or r.tenant = $3";
 
-/// Drawn after every row is held: so a record's next token is greater than its last one.
-const TOKENS: &str = "\
-    select coalesce(array(select nextval('idem_fence') from generate_series(1, $1)), '{}') as tokens,
-           (select last_value from idem_fence) as last,
-           exists (select 1 from idem_evidence where not weighed) as waiting,
-           (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint as server";
+/// Draws so many tokens, after every row is held: so a record's next token is greater than its last one.
+pub(super) fn tokens(many: usize) -> String {
+    format!(
+        "select coalesce(array(select nextval('idem_fence') from generate_series(1, {many})), '{{}}') as tokens,
+                (select last_value from idem_fence) as last,
+                exists (select 1 from idem_evidence where not weighed) as waiting,
+                (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint as server"
+    )
+}
 
 impl<'a> Work<'a> {
     pub(super) fn new(
         db: &'a mut PgConnection,
         catalogue: &'a Catalogue,
+        begun: &'a Begun,
         now: Timestamp,
         gate: &'a mut Gate,
         purged_to: &'a mut i64,
@@ -136,6 +160,11 @@ impl<'a> Work<'a> {
         Self {
             db,
             catalogue,
+            begun,
+            is_open: false,
+            interned: Scopes::default(),
+            met: Scopes::default(),
+            left: Vec::new(),
             now,
             gate,
             purged_to,
@@ -157,6 +186,13 @@ impl<'a> Work<'a> {
             matches!(command, Command::Renew(_) | Command::Tally(_) | Command::Purge { .. } | Command::Evidence(_))
         };
         for together in commands.chunk_by(|left, right| !alone(left) && !alone(right)) {
+            if !replies.is_empty() {
+                self.flush().await?;
+                self.let_go();
+            }
+            if together.iter().any(alone) {
+                self.open().await?;
+            }
             match together {
                 [Command::Renew(holds)] => replies.push(Reply::Renewed { lost: self.renew(holds).await? }),
                 [Command::Tally(tallies)] => {
@@ -171,17 +207,60 @@ impl<'a> Work<'a> {
                 }
                 _ => self.move_records(together, &mut replies).await?,
             }
-            self.flush().await?;
-            self.records.clear();
-            self.names.clear();
         }
         Ok(replies)
     }
 
+    /// What is left when all is written.
+    pub(super) fn done(mut self) -> Done {
+        self.let_go();
+        Done { rows: self.rows, interned: self.interned, met: self.met, records: self.left }
+    }
+
+    /// What was read so far is read anew.
+    fn let_go(&mut self) {
+        self.left.extend(self.records.drain().map(|(key, held)| (key, held.record)));
+        self.names.clear();
+    }
+
+    /// Sends `begin`, where it was not sent yet.
+    async fn open(&mut self) -> Result<(), Stopped> {
+        let mut script = Script::default();
+        self.opening(&mut script);
+        if script.len() > 0 {
+            script.send(&mut *self.db).await?;
+        }
+        Ok(())
+    }
+
+    /// `begin`, where it was not sent yet.
+    pub(super) fn opening(&mut self, script: &mut Script) {
+        if !self.is_open {
+            self.is_open = true;
+            script.say(begin(*self.gate, false), BEGIN_STATEMENTS);
+        }
+    }
+
+    /// A record that this process began, as it was committed.
+    pub(super) fn begun(&self, key: Key) -> Option<Arc<Record>> {
+        self.begun.get(&key).map(Arc::clone)
+    }
+
+    /// The number of a scope that this transaction interned, or met.
+    pub(super) fn learned(&mut self, tenant: i64, digest: Digest, scope: i64, is_new: bool) {
+        let scopes = if is_new { &mut self.interned } else { &mut self.met };
+        scopes.insert((tenant, digest), scope);
+    }
+
+    /// The number of a scope.
+    pub(super) fn scope(&self, tenant: i64, digest: &Digest) -> Option<i64> {
+        let here =
+            || [&self.interned, &self.met].into_iter().find_map(|scopes| scopes.get(&(tenant, *digest)).copied());
+        self.catalogue.scope(tenant, digest).or_else(here)
+    }
+
     async fn move_records(&mut self, commands: &[Command], replies: &mut Vec<Reply>) -> Result<(), Stopped> {
-        self.read_names(commands).await?;
-        self.hold_all(commands).await?;
-        self.draw_tokens(commands).await?;
+        self.read(commands).await?;
         for command in commands {
             replies.push(match command {
                 Command::Reserve(reserve) => Reply::Reserved(self.reserve(reserve).await?),
@@ -198,60 +277,8 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    async fn read_names(&mut self, commands: &[Command]) -> Result<(), Stopped> {
-        let (mut tenants, mut scopes) = (Vec::new(), Vec::new());
-        let (mut digests, mut generations) = (Vec::new(), Vec::new());
-        let mut asked = FxHashSet::default();
-        for command in commands {
-            let Command::Reserve(reserve) = command else { continue };
-            let (tenant, scope) = self.place(reserve)?;
-            for identity in &reserve.identities {
-                if asked.insert((tenant, scope, identity.digest, identity.generation)) {
-                    tenants.push(tenant);
-                    scopes.push(scope);
-                    digests.push(identity.digest.as_slice());
-                    generations.push(identity.generation.map(i64::from));
-                }
-            }
-        }
-        if asked.is_empty() {
-            return Ok(());
-        }
-        let only = only(&tenants);
-        let query = sql(NAMES).bind(tenants).bind(scopes).bind(digests).bind(generations).bind(only);
-        for row in query.fetch_all(&mut *self.db).await? {
-            let (tenant, scope, operation) = (get(&row, "tenant")?, get(&row, "scope")?, get(&row, "operation")?);
-            let (digest, generation) = (read::digest(&row, "digest")?, read::count(&row, "generation")?);
-            self.named(tenant, scope, digest).insert(generation, operation);
-        }
-        Ok(())
-    }
-
     pub(super) fn named(&mut self, tenant: i64, scope: i64, digest: Digest) -> &mut BTreeMap<u32, i64> {
         self.names.entry((tenant, scope, digest)).or_default()
-    }
-
-    async fn hold_all(&mut self, commands: &[Command]) -> Result<(), Stopped> {
-        let mut wanted: FxHashSet<Key> = FxHashSet::default();
-        for ((tenant, ..), generations) in &self.names {
-            wanted.extend(generations.values().map(|row| (*tenant, *row)));
-        }
-        let mut add = |tenant: Option<i64>, row: i64| wanted.extend(tenant.map(|tenant| (tenant, row)));
-        for command in commands {
-            match command {
-                Command::Settle(settle) => add(self.catalogue.tenant(&settle.tenant), settle.row),
-                Command::BeginReconcile(begin) => add(self.catalogue.tenant(&begin.tenant), begin.row),
-                Command::Verdict(judge) => add(self.catalogue.tenant(&judge.tenant), judge.row),
-                Command::Resolve(resolve) => add(self.catalogue.tenant(&resolve.tenant), resolve.row),
-                Command::EndLeases(all) => {
-                    for silent in all {
-                        add(self.catalogue.tenant(&silent.tenant), silent.row);
-                    }
-                }
-                _ => {}
-            }
-        }
-        self.hold(wanted.into_iter().collect()).await
     }
 
     /// Reads these records, and keeps everybody else from moving them.
@@ -286,23 +313,16 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    async fn draw_tokens(&mut self, commands: &[Command]) -> Result<(), Stopped> {
-        let draws = |command: &&Command| matches!(command, Command::Reserve(_) | Command::BeginReconcile(_));
-        let many = i64::try_from(commands.iter().filter(draws).count()).unwrap_or(i64::MAX);
-        let asks = self.records.values().any(|held| held.record.has_resources)
-            || commands.iter().any(|command| match command {
-                Command::Settle(settle) => !settle.resources.is_empty(),
-                Command::Verdict(judge) => !judge.resources.is_empty(),
-                _ => false,
-            });
-        if many > 0 || asks {
-            self.draw(many).await?;
-        }
-        Ok(())
+    pub(super) async fn draw(&mut self, many: usize) -> Result<(), Stopped> {
+        let mut script = Script::default();
+        script.say(&tokens(many), 1);
+        let answers = script.send(&mut *self.db).await?;
+        self.drawn(answers.first())
     }
 
-    pub(super) async fn draw(&mut self, many: i64) -> Result<(), Stopped> {
-        let row = sql(TOKENS).bind(many).fetch_one(&mut *self.db).await?;
+    /// Takes what [`tokens`] gave.
+    pub(super) fn drawn(&mut self, answer: Option<&Answered>) -> Result<(), Stopped> {
+        let row = answer.and_then(|answer| answer.rows.first()).ok_or_else(|| corrupt("no tokens were given"))?;
         if !self.catalogue.is_of(row.try_get("server")?) {
             return Err(moved());
         }
