@@ -149,7 +149,9 @@ impl<L: Local> ServerClock<L> {
             let (forward, back) = (forward.as_secs_f64(), back.as_secs_f64());
             tracing::warn!(forward, back, "the clock of the ledger's server was set, or another server has taken over");
             let watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            watchers.iter().for_each(|moved| moved());
+            for moved in &watchers {
+                moved();
+            }
         }
     }
 
