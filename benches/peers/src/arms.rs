@@ -16,7 +16,7 @@ use agent_effects::{EffectKind, EffectOutcome, Runtime};
 use agent_effects_postgres::PostgresStore;
 use agent_effects_sqlite::SqliteStore;
 use anyhow::{Context, Result, ensure};
-use dbos::{Config, DBOS, RunOptions};
+use dbos::{Config, DBOS, EngineOnly, RunOptions};
 use idem_benches::{
     arm::{
         Keys,
@@ -128,7 +128,7 @@ async fn run_dbos(server: &Server, callers: u64, span: Duration, runs: Arc<Atomi
     let counted = Arc::clone(&runs);
     let pay = dbos.register_workflow("pay", move |payment: Payment| {
         let runs = Arc::clone(&counted);
-        async move { dbos::Result::Ok(payment.pay(&runs)) }
+        async move { Ok::<_, dbos::Error<EngineOnly>>(payment.pay(&runs)) }
     })?;
     dbos.launch().await.context("launch dbos")?;
     let sample = closed_loop(callers, span, move |caller, number| {
