@@ -13,7 +13,10 @@ use super::{
     verdict::FailureKind,
     who::Who,
 };
-use crate::testing::{Checkpoint, Fault, gate::until, process::HERE};
+use crate::{
+    ledger::State,
+    testing::{Checkpoint, Fault, gate::until, process::HERE},
+};
 
 /// How long a caller waits for a disk that hangs.
 const IMPATIENT: Duration = Duration::from_millis(20);
@@ -93,7 +96,8 @@ async fn dies<S: Part, A: Part>(it: &Playing<'_, S, A>, at: Checkpoint, when: Di
     case.callers("one, killed (kill -9); a process that begins anew");
     kill(&mut case, at, when == Dies::Before).await?;
     let left = matrix::left(at, Fault::Kill).map_err(|why| it.broken(why))?;
-    has_left(&mut case, left).await?;
+    let state = name_of(case.state().await);
+    has_left(&mut case, left, state)?;
     followed(case, at, Fault::Kill).await
 }
 
@@ -205,19 +209,27 @@ async fn by_polling(call: &mut (impl Future<Output = Answer> + Unpin)) -> Answer
 
 /// The fault left what the matrix says, once everybody of this process is at rest.
 async fn is_left<S: Part, A: Part>(case: &mut Case<'_, S, A>, left: matrix::Left) -> Played {
-    if case.playing.subject.guarded {
-        let this = &*case;
-        let wanted = until(async || {
-            let state = this.state().await.map_or("none", crate::ledger::State::name);
-            left.states.contains(&state).then_some(())
-        });
-        // What is under way in the ledger ends soon; whatever does not is looked at as it is.
-        let _ = tokio::time::timeout(Duration::from_secs(5), wanted).await;
+    if !case.playing.subject.guarded {
+        return has_left(case, left, "none");
     }
-    has_left(case, left).await
+    let this = &*case;
+    let rests = until(async || {
+        let state = name_of(this.state().await);
+        // What is under way in the ledger ends; whatever else it is, it stays.
+        let stays = !["none", "in_progress", "reconciling"].contains(&state);
+        (stays || left.states.contains(&state)).then_some(state)
+    });
+    let state = rests.await;
+    let state = state.unwrap_or(name_of(case.state().await));
+    has_left(case, left, state)
 }
 
-async fn has_left<S: Part, A: Part>(case: &mut Case<'_, S, A>, left: matrix::Left) -> Played {
+fn name_of(state: Option<State>) -> &'static str {
+    state.map_or("none", State::name)
+}
+
+/// What the fault left is what the matrix says.
+fn has_left<S: Part, A: Part>(case: &mut Case<'_, S, A>, left: matrix::Left, state: &str) -> Played {
     let counts = case.no_duplicates()?;
     // Where a tool has several effects the fault strikes at the first of them.
     let count = counts.values().copied().max().unwrap_or_default();
@@ -226,11 +238,7 @@ async fn has_left<S: Part, A: Part>(case: &mut Case<'_, S, A>, left: matrix::Lef
         let kind = if count == 0 { FailureKind::SuccessWithoutEffect } else { FailureKind::MisleadingAnswer };
         return Err(case.failed(kind, &format!("{:?} effects after the fault", left.effects), seen));
     }
-    if !case.playing.subject.guarded {
-        return Ok(());
-    }
-    let state = case.state().await.map_or("none", crate::ledger::State::name);
-    if left.states.contains(&state) {
+    if !case.playing.subject.guarded || left.states.contains(&state) {
         return Ok(());
     }
     let kind = if state == "in_progress" { FailureKind::HungLease } else { FailureKind::MisleadingAnswer };

@@ -14,7 +14,7 @@ pub(super) struct Left {
 }
 
 const NONE: &[&str] = &["none"];
-const FREE: &[&str] = &["none", "failed_retryable"];
+const FREE: &[&str] = &["failed_retryable"];
 const DONE: &[&str] = &["succeeded"];
 const DARK: &[&str] = &["in_progress"];
 /// What a tool makes of an error that proves nothing; one that finds out by itself has succeeded already.
