@@ -84,6 +84,7 @@ async fn plain(call: &ToolCall, #[idem(state)] effects: Effects) -> Result<(), R
 }
 
 /// A check that is an effect too, if it is asked.
+#[expect(clippy::unused_async, reason = "a check asks somebody")]
 async fn refuse_all(effects: &Effects) -> Result<(), Refusal> {
     effects.fetch_add(1, Ordering::SeqCst);
     Ok(())

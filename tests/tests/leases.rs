@@ -299,7 +299,7 @@ async fn r_c1_a_duplicate_in_another_process_waits_by_reading() {
     for setup in lasting().await {
         let address = setup.home.as_ref().expect("a home").address();
         // Another runtime on the same ledger shares no memory with this one: what wakes it is the ledger.
-        let other = Idem::builder().clock(setup.clock.clone()).open(&address).await.expect("the same ledger");
+        let other = Idem::builder().clock(setup.clock.clone()).open(address).await.expect("the same ledger");
         let (call, gate) = (setup.call_as("call_1", 1), Gate::new());
         let of_other = other.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(1);
         let run = |call: ToolCall| {

@@ -232,7 +232,7 @@ async fn r091_a_result_that_today_s_type_cannot_read_is_reported_and_not_made_ag
     for setup in lasting().await {
         let address = setup.home.as_ref().expect("a home").address();
         let stored = releases::first_outcome(&setup.call_as("call_1", 1), 1, setup.world.clone()).await;
-        let later = Idem::open(&address).await.expect("the same ledger under v2");
+        let later = Idem::open(address).await.expect("the same ledger under v2");
         let call =
             |idem: &Idem, turn: u64| idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(turn);
         for _ in 0..2 {
@@ -247,7 +247,7 @@ async fn r091_a_result_that_today_s_type_cannot_read_is_reported_and_not_made_ag
         // What v2 recorded, read under v1: serde reads it, and what v1 does not know is left out.
         let by_second = releases::second_outcome(&call(&later, 2), 2, setup.world.clone()).await;
         assert!(by_second.value().is_some());
-        let first = Idem::open(&address).await.expect("the same ledger under v1");
+        let first = Idem::open(address).await.expect("the same ledger under v1");
         let told = releases::first_outcome(&call(&first, 2), 2, setup.world.clone()).await;
         assert!(told.is_replay());
         assert_eq!(told.value().map(|it| it.id.as_str()), Some("r_2"));

@@ -590,7 +590,7 @@ async fn another_tenant_another_reservation_and_a_second_call_of_the_same_reopen
 async fn another_process_that_changed_it_reopens_it_here() {
     for setup in lasting().await {
         let address = setup.home.as_ref().expect("a home").address();
-        let other = Idem::builder().clock(setup.clock.clone()).open(&address).await.expect("the same ledger");
+        let other = Idem::builder().clock(setup.clock.clone()).open(address).await.expect("the same ledger");
         let there = |id: &str, turn: u64| other.call().tenant(TENANT).conversation("c-1").tool_call_id(id).turn(turn);
         let world = &setup.world;
         let first = cancel(&setup.call_as("call_1", 1), "XEHM4B", Desk::quick(), world).await;

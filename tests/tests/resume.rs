@@ -146,7 +146,7 @@ async fn r014_a_result_is_filed_under_the_key_of_the_dispatch_and_a_foreign_key_
 async fn r_k5_two_processes_that_resume_one_record_run_it_once() {
     for setup in lasting().await {
         let address = setup.home.as_ref().expect("a home").address();
-        let other = Idem::builder().clock(setup.clock.clone()).open(&address).await.expect("the same ledger");
+        let other = Idem::builder().clock(setup.clock.clone()).open(address).await.expect("the same ledger");
         let call = setup.call_as("call_1", 1);
         let prepared = through_text(&prepare(ship(&call, order("A-1"), setup.world.clone())).await.expect("a record"));
         let (here, there) = (setup.idem.call().resume(prepared.clone()), other.call().resume(prepared.clone()));

@@ -75,7 +75,7 @@ fn harness_of_a_context() {
     );
 }
 
-fn module(written: TokenStream) -> String {
+fn module(written: &TokenStream) -> String {
     expand(quote!(::idem_runtime; #written)).to_string()
 }
 
@@ -89,7 +89,7 @@ fn a_module_stands_beside_an_impl_block() {
     ];
     let mut text = String::from("What `harness!` makes of its arguments. `IDEM_BLESS=1` writes it anew.\n");
     for written in cases {
-        text.extend(["\n", &written.to_string(), "\n  ", &module(written.clone()), "\n"]);
+        text.extend(["\n", &written.to_string(), "\n  ", &module(&written), "\n"]);
     }
     for written in ["", "Billing::send_refund", "Billing::send_refund, 3", "a, b, c", "<B as T>::send, f", "a b"] {
         text.extend(["\nharness!(", written, ")\n"]);

@@ -1,6 +1,12 @@
 //! One cell of the drill: the fault, what it left, the recovery, and whether everybody was told the truth.
 
-use std::{collections::BTreeMap, fmt, path::Path as Folder, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    fmt,
+    path::Path as Folder,
+    sync::Arc,
+    time::Duration,
+};
 
 use idem_runtime::{
     Config, Idem, InlineCommit, OperationId, Outcome, Tenant,
@@ -134,10 +140,11 @@ pub(crate) async fn run(cell: Cell, ledgers: &mut Ledgers) -> Tally {
     let fresh;
     let (ground, place) = match ledgers {
         Ledgers::Kept(place, grounds) => {
-            if !grounds.contains_key(&cell.path) {
-                grounds.insert(cell.path, Ground::kept(*place).await);
-            }
-            (&grounds[&cell.path], *place)
+            let ground = match grounds.entry(cell.path) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(vacant) => vacant.insert(Ground::kept(*place).await),
+            };
+            (&*ground, *place)
         }
         Ledgers::Fresh(place) => {
             fresh = Ground::new(*place);
