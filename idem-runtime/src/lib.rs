@@ -102,7 +102,7 @@ pub use idem_macros::idempotent;
 /// A module cannot stand in an impl block, so the method is only marked, with the word `harness` alone, and named here
 /// together with the function that makes its fixture:
 ///
-/// ```ignore
+/// ```text
 /// impl Billing {
 ///     #[idempotent(scope = "conversation", harness)]
 ///     pub async fn send_refund(&self, call: &ToolCall, order_id: String, cents: u64) -> Result<Refund, PaymentError> { … }

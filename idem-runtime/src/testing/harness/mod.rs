@@ -1,9 +1,9 @@
 //! The harness: every fault that a guarded tool has to survive, played with the user's own tool.
 //!
-//! In reading order: what is asked about a tool ([`fixture`]), how it is called ([`subject`], [`who`]) and what its callers
-//! are told ([`answer`]); what is played with it ([`scenario`], [`scenarios`]), on which [`stage`]; a [`case`] and what has to
-//! be true after each of its calls, how an unknown outcome [`settle`]s and how a case ends ([`ending`]); the fault [`matrix`], its [`cell`]s, the [`store`]
-//! that is struck and the [`child`] that is killed; and what is left of it: a [`verdict`], a [`record`], a [`summary`].
+//! In reading order: what is asked about a tool (`fixture`), how it is called (`subject`, `who`) and what its callers
+//! are told (`answer`); what is played with it (`scenario`, `scenarios`), on which `stage`; a `case` and what has to
+//! be true after each of its calls, how an unknown outcome `settle`s and how a case ends (`ending`); the fault `matrix`, its `cell`s, the `store`
+//! that is struck and the `child` that is killed; and what is left of it: a `verdict`, a `record`, a `summary`.
 
 mod answer;
 mod case;

@@ -2,7 +2,7 @@
 //!
 //! Must not know that its callers have a ledger. In reading order: what is asked of it and what it answers ([`Request`],
 //! [`Reply`], [`ProviderError`]), its [`Habits`], the log that outlives its callers, and the [`Sandbox`], which is what a
-//! harness needs of any provider. In process and over [`http`] it has the same rules.
+//! harness needs of any provider. In process and over HTTP it has the same rules.
 
 mod habits;
 mod http;
