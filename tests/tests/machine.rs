@@ -1,4 +1,4 @@
-//! The whole transition table, driven through every store by random commands, against the pure function.
+//! The whole transition table, driven through memory and a file by random commands, against the pure function.
 //!
 //! Each case is a plan: batches of commands over three operations, with steps of the clock around every boundary. The
 //! memory store is asked command by command, and what it says decides what the later ones name; another store is then
@@ -27,9 +27,6 @@ use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestR
 
 /// Cases in one run, and how many share a pair of stores: opening a file costs more than a case.
 const CASES: u32 = 256;
-/// On a server a batch takes many times as long: chance has the whole table in memory and in the file beside it.
-#[cfg(feature = "postgres")]
-const CASES_ON_A_SERVER: u32 = 64;
 const CASES_OF_A_PAIR: u32 = 32;
 /// Runs until every move was seen. One is enough, all but always.
 const RUNS_MAX: u32 = 6;
@@ -93,13 +90,4 @@ fn memory_and_a_file_walk_the_whole_table() {
     }
     let rarest = seen.iter().min_by_key(|(_, times)| **times);
     eprintln!("{} moves seen in {cases} cases; the rarest: {rarest:?}", seen.len());
-}
-
-#[cfg(feature = "postgres")]
-#[test]
-fn memory_and_a_server_walk_most_of_the_table() {
-    let (seen, cases) = walks(Place::Server, CASES_ON_A_SERVER, |_| true);
-    let missing = missing(&seen);
-    eprintln!("{} moves seen in {cases} cases, {} not", seen.len(), missing.len());
-    assert!(missing.len() < seen.len() / 4, "too few to mean anything: {missing:#?}");
 }
