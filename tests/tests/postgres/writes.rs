@@ -12,6 +12,11 @@ async fn keep(call: &ToolCall, words: String) -> Result<String, String> {
     Ok(words)
 }
 
+#[idempotent(scope = "conversation", key = "args")]
+async fn store(call: &ToolCall, words: String) -> Result<String, String> {
+    Ok(words)
+}
+
 #[tokio::test]
 async fn words_are_kept_as_they_are_under_every_setting_of_the_server() {
     const WORDS: [&str; 6] = ["it's", "\\'; drop table idem_operations; --", "{\"a\",null}", "\\x00", "E'é", "null"];
@@ -39,7 +44,7 @@ async fn a_settlement_looks_at_no_row_but_its_own() {
     let idem = Idem::open(&cluster.ledger().expect("a schema")).await.expect("a ledger");
     for number in 0..CALLS {
         let call = idem.call().tenant("acme").conversation("c-1").turn(number).tool_call_id(format!("call-{number}"));
-        keep(&call, number.to_string()).await.expect("kept");
+        store(&call, number.to_string()).await.expect("kept");
     }
     // Its connections tell what they did when they end.
     drop(idem);

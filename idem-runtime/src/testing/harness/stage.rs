@@ -114,6 +114,9 @@ fn habits<S, A>(subject: &Subject<S, A>, fixture: &Fixture<S, A>) -> Habits {
 #[cfg_attr(not(feature = "postgres"), expect(clippy::unused_async, reason = "only a server makes it wait"))]
 async fn open(ground: &Ground, folder: &Path, clock: &TestClock, line: &Arc<Line>, set: Set) -> Result<Idem, String> {
     let quirks = set.quirks;
+    // Only a file has a place in it.
+    #[cfg(not(feature = "sqlite"))]
+    let _ = folder;
     match ground {
         Ground::Memory => begin(Standing::new(MemoryStore::new(), line, quirks), clock, set),
         #[cfg(feature = "sqlite")]
