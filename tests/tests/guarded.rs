@@ -168,7 +168,7 @@ async fn r_h9_a_dropped_attribute_fails_before_the_effect() {
     assert!(told[0].starts_with("`dropped(&call, Arc::clone(&effects))` is not guarded: "), "{}", told[0]);
     for words in told {
         assert!(
-            words.contains("put `#[idempotent(…)]` below that macro's attribute, next to `async fn dropped"),
+            words.contains("put `#[idempotent(…)]` above that macro's attribute, so that it is expanded first"),
             "{words}"
         );
     }

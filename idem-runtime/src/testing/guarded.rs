@@ -74,8 +74,8 @@ pub fn guarded(written: &str, tool: Option<&str>, call: impl Future) {
         ),
         None => panic!(
             "`{written}` is not guarded: it came to its body, or to its first wait, and no guard had answered.\n\
-             Another macro has probably dropped `#[idempotent(…)]`: put `#[idempotent(…)]` below that macro's attribute, next \
-             to `async fn {named}`, or on a function of its own that `{named}` calls.",
+             Another macro has probably dropped `#[idempotent(…)]`: put `#[idempotent(…)]` above that macro's attribute, so \
+             that it is expanded first, or on a function of its own that `{named}` calls.",
         ),
     }
 }
