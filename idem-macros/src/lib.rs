@@ -21,6 +21,7 @@ mod signature;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tool_set;
 mod types;
 mod validate;
 mod words;
@@ -30,6 +31,7 @@ use proc_macro2::TokenStream;
 use crate::attribute::Attribute;
 use crate::mistakes::Mistakes;
 use crate::signature::Reading;
+use crate::validate::Kind;
 
 /// Makes an async tool function safe to retry: one intended effect, however often the call is attempted.
 ///
@@ -39,6 +41,23 @@ use crate::signature::Reading;
 #[proc_macro_attribute]
 pub fn idempotent(arguments: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     expand(arguments.into(), item.into()).into()
+}
+
+/// Describes a tool that needs no ledger, because it only reads: `#[tool(effect = "read")]`. With any other effect and a `scope` it
+/// is the same as `#[idempotent]`.
+///
+/// The function stays as it is; beside it stands `…_entry`, which makes it one of a `ToolSet`.
+#[proc_macro_attribute]
+pub fn tool(arguments: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    expand_tool(arguments.into(), item.into()).into()
+}
+
+/// A tool set of these tools: `tools![send_refund(bank), list_orders, Billing::charge(billing)]` is
+/// `ToolSet::new([send_refund_entry(bank), list_orders_entry(), Billing::charge_entry(billing)])`, where each entry stands beside
+/// a tool that `#[idempotent]` or `#[tool]` described. A function without either has none.
+#[proc_macro]
+pub fn tools(tools: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    tool_set::expand(tools.into()).into()
 }
 
 /// Says of each error of a type what it proves about the effect: nothing happened, or nothing is known.
@@ -85,6 +104,25 @@ fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     };
     print_if_asked(&name, &expansion);
     expansion
+}
+
+/// `#[tool]` on tokens.
+fn expand_tool(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let mut mistakes = Mistakes::new();
+    let attribute = Attribute::read(arguments.clone(), &mut mistakes);
+    let read = match signature::read(item.clone(), &mut mistakes) {
+        Reading::Function(item) => item,
+        Reading::Other(tokens) => return mistakes.beside(tokens),
+    };
+    let plain = read.unguarded();
+    match validate::kind(&attribute, &read, &mut mistakes) {
+        Some(Kind::Guarded) => expand(arguments, item),
+        Some(Kind::Reader) => match validate::reader(&attribute, *read, &mut mistakes) {
+            Some(tool) if mistakes.is_empty() => expand::expand_reader(&tool, &plain),
+            _ => mistakes.beside(plain),
+        },
+        None => mistakes.beside(plain),
+    }
 }
 
 /// `IDEM_MACROS_DEBUG=name`: shows the expansion of that one tool while it compiles.

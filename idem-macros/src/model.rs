@@ -42,6 +42,8 @@ pub(crate) struct Tool {
     pub(crate) descriptor: Option<Descriptor>,
     /// What stands beside it for its own tests.
     pub(crate) harness: Option<Harness>,
+    /// What stands beside it for the tool framework.
+    pub(crate) entry: Option<Entry>,
 }
 
 /// The receiver.
@@ -60,6 +62,15 @@ pub(crate) struct Receiver {
 pub(crate) struct Input {
     pub(crate) parameter: Parameter,
     pub(crate) role: InputRole,
+    /// Whether a model says what it is: an argument, and no secret.
+    pub(crate) told: bool,
+}
+
+/// The function that makes the tool one of a set.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Other than the default.
+    pub(crate) repeats: Option<Choice>,
 }
 
 /// What the hooks of a tool get of a parameter.

@@ -7,7 +7,10 @@ use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, FnArg, Pat, PatType, Receiver, ReceiverKind, Signature, Token, Type, Visibility, token};
+use syn::{
+    Attribute, Expr, ExprLit, FnArg, Lit, Meta, Pat, PatType, Receiver, ReceiverKind, Signature, Token, Type,
+    Visibility, token,
+};
 
 use crate::marks::{self, Marked};
 use crate::mistakes::Mistakes;
@@ -68,6 +71,8 @@ pub(crate) struct Parameter {
     pub(crate) ty: Type,
     pub(crate) cfgs: Vec<Attribute>,
     pub(crate) mark: Option<Marked>,
+    /// Its doc comment, which rustc would refuse: for the model.
+    pub(crate) description: Option<String>,
     /// Where the user's pattern stands.
     pub(crate) span: Span,
 }
@@ -188,6 +193,7 @@ fn me(receiver: &mut Receiver, mistakes: &mut Mistakes) -> Me {
 
 fn parameter(index: usize, typed: &mut PatType, mistakes: &mut Mistakes) -> Parameter {
     let mark = marks::take(&mut typed.attrs, mistakes);
+    let docs: Vec<Attribute> = typed.attrs.extract_if(.., |attr| attr.path().is_ident("doc")).collect();
     let cfgs = typed.attrs.iter().filter(|attr| attr.path().is_ident("cfg")).cloned().collect();
     let (name, ident, pattern) = match &*typed.pat {
         Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
@@ -201,7 +207,23 @@ fn parameter(index: usize, typed: &mut PatType, mistakes: &mut Mistakes) -> Para
         }
         pat => (format!("arg{index}"), format_ident!("__idem_arg{index}"), Some(pat.clone())),
     };
-    Parameter { name, ident, pattern, ty: (*typed.ty).clone(), cfgs, mark, span: typed.pat.span() }
+    let (ty, description) = ((*typed.ty).clone(), description(&docs));
+    Parameter { name, ident, pattern, ty, cfgs, mark, description, span: typed.pat.span() }
+}
+
+/// The doc comments among the attributes, as text.
+pub(crate) fn description(attrs: &[Attribute]) -> Option<String> {
+    let docs = attrs.iter().filter(|attr| attr.path().is_ident("doc"));
+    let lines = docs.filter_map(|attr| match &attr.meta {
+        Meta::NameValue(pair) => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let lines: Vec<String> = lines.map(|line| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned()).collect();
+    let text = lines.join("\n").trim().to_owned();
+    (!text.is_empty()).then_some(text)
 }
 
 /// The name of a parameter; `async_trait` above us has already renamed patterns to `__argN`.

@@ -71,6 +71,8 @@ pub(crate) const ARGUMENTS: Table = Table {
         known("detach", "detach"),
         known("outcome", "outcome = false"),
         known("harness", "harness = refund_fixture"),
+        known("repeats", r#"repeats = "allowed""#),
+        known("entry", "entry = false"),
         known("crate", "crate = my_facade::idem_runtime"),
     ],
     one: "argument",
@@ -181,6 +183,9 @@ pub(crate) const ON_BUSY: &[Choice] = &[choice("wait", "Wait"), choice("tell", "
 
 /// `on_unknown = "…"`. The default depends on the chain of recovery.
 pub(crate) const ON_UNKNOWN: &[Choice] = &[choice("reconcile", "Reconcile"), choice("tell", "Tell")];
+
+/// `repeats = "…"`, the default first.
+pub(crate) const REPEATS: &[Choice] = &[choice("one_effect", "OneEffect"), choice("allowed", "Allowed")];
 
 /// `reference = …`.
 pub(crate) const REFERENCES: &[&str] = &["required"];

@@ -82,3 +82,24 @@ macro_rules! __idem_harnessed {
 
 pub use crate::__idem_harnessed as harnessed;
 pub use idem_macros::harness_at;
+
+#[cfg(feature = "tools")]
+pub use crate::toolset::{Answer, Described, Entry, Given, Kept, Repeats, Schema, Tellable, ToolResult};
+
+/// What stands beside a tool for the tool framework: nothing, where the framework is not wanted.
+#[cfg(feature = "tools")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __idem_entry {
+    ($($item:tt)*) => { $($item)* };
+}
+
+/// What stands beside a tool for the tool framework: nothing, where the framework is not wanted.
+#[cfg(not(feature = "tools"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __idem_entry {
+    ($($item:tt)*) => {};
+}
+
+pub use crate::__idem_entry as entry;

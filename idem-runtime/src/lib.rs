@@ -93,6 +93,8 @@ mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tool;
+#[cfg(feature = "tools")]
+pub mod toolset;
 
 #[doc = include_str!("attribute.md")]
 pub use idem_macros::idempotent;
@@ -123,6 +125,8 @@ macro_rules! harness {
 }
 
 pub use idem_macros::EffectError;
+#[cfg(feature = "tools")]
+pub use idem_macros::{tool, tools};
 
 pub use call::{AttemptRecord, Link, LinkKind, NoToken, RepeatToken, Turn};
 pub use clock::{Clock, SystemClock, Timestamp};
@@ -145,6 +149,8 @@ pub use store::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use store::SqliteStore;
 pub use tool::{Effect, ScopeKind, ToolSpec};
+#[cfg(feature = "tools")]
+pub use toolset::{ToolSet, Wire};
 
 /// The README's code runs too.
 #[cfg(doctest)]

@@ -38,3 +38,9 @@ fn r127_names_and_words_are_checked() {
         "unknown/scope-near-miss",
     ]);
 }
+
+#[cfg(feature = "tools")]
+#[test]
+fn what_a_tool_set_cannot_hold_does_not_compile() {
+    refused(&["toolset/*"]);
+}

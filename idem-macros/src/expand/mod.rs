@@ -4,6 +4,7 @@
 
 mod call;
 mod descriptor;
+mod entry;
 pub(crate) mod harness;
 mod hooks;
 mod sibling;
@@ -23,6 +24,7 @@ pub(crate) fn expand(tool: &Tool) -> TokenStream {
     let sibling = sibling::tokens(tool);
     let descriptor = descriptor::tokens(tool);
     let harness = harness::tokens(tool);
+    let entry = entry::tokens(tool);
     let guarded = match &tool.shape {
         Shape::Async { body } => {
             let call = call::tokens(tool, body);
@@ -42,7 +44,14 @@ pub(crate) fn expand(tool: &Tool) -> TokenStream {
         #lending
         #descriptor
         #harness
+        #entry
     }
+}
+
+/// A tool that only reads: the function as it is, and what stands beside it.
+pub(crate) fn expand_reader(tool: &Tool, plain: &TokenStream) -> TokenStream {
+    let entry = tool.entry.is_some().then(|| entry::of_reader(tool));
+    quote!(#plain #entry)
 }
 
 /// `::idem_runtime::__private`: the only module that generated code names, beside `::core`.

@@ -29,6 +29,23 @@ const ATTRIBUTE: &[Case] = &[
     ("number in a list of texts", r#"scope = "tenant", content = ["order.note", 3]"#, PLAIN),
     ("empty name", r#"scope = "tenant", name = "", counts = " ""#, PLAIN),
     ("unknown words", r#"scope = "tenant", effect = "ireversible", after_retention = "fail", on_busy = "wiat""#, PLAIN),
+    (
+        "not for a set",
+        r#"scope = "tenant", entry, key = "args(a)""#,
+        "async fn act<T: Serialize>(a: T) -> Result<u8, E> {}",
+    ),
+    (
+        "context in a set",
+        r#"scope = "tenant", ctx = ctx.call, entry"#,
+        "async fn act(ctx: Context, a: u8) -> Result<u8, E> {}",
+    ),
+    (
+        "borrowed argument in a set",
+        r#"scope = "tenant", repeats = "allowed""#,
+        "async fn act(a: &str) -> Result<u8, E> {}",
+    ),
+    ("nothing beside it in a set", r#"scope = "tenant", entry = true, outcome = false"#, PLAIN),
+    ("unknown repeats", r#"scope = "tenant", repeats = "twice""#, PLAIN),
     ("effect read", r#"scope = "tenant", effect = "read""#, PLAIN),
 ];
 

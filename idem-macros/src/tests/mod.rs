@@ -7,3 +7,4 @@ mod languages;
 mod mistakes;
 mod recovery;
 mod snapshot;
+mod tool_set;

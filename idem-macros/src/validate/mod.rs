@@ -3,12 +3,14 @@
 //! It must not write tokens for the compiler; that is `expand`'s.
 
 mod descriptor;
+mod entry;
 mod function;
 mod harness;
 mod hooks;
 mod identity;
 mod parameters;
 mod paths;
+mod reader;
 mod recovery;
 mod resources;
 mod settings;
@@ -58,6 +60,8 @@ pub(crate) fn validate(attribute: &Attribute, item: Item, mistakes: &mut Mistake
         descriptor: descriptor.as_ref(),
     };
     let harness = harness::read(attribute, &found, mistakes);
+
+    let entry = entry::read(attribute, &item, &parameters, sibling, caller.as_ref(), mistakes);
     let (function, mut identity, settings) = (function?, identity?, settings?);
     let sig = item.named_signature();
     let mut steps = parameters.steps();
@@ -82,8 +86,11 @@ pub(crate) fn validate(attribute: &Attribute, item: Item, mistakes: &mut Mistake
         sibling,
         descriptor,
         harness,
+        entry,
     })
 }
+
+pub(crate) use reader::{Kind, kind, reader};
 
 impl From<&Me> for Receiver {
     fn from(me: &Me) -> Self {

@@ -115,7 +115,10 @@ impl Parameters {
 
     /// All but the tool call, with what the tool's hooks get of them.
     pub(super) fn into_inputs(self) -> Vec<Input> {
-        let input = |entry: Entry| entry.input().map(|role| Input { parameter: entry.parameter, role });
+        let input = |entry: Entry| {
+            let told = matches!(entry.role, Role::Effect | Role::Content | Role::Volatile);
+            entry.input().map(|role| Input { parameter: entry.parameter, role, told })
+        };
         self.entries.into_iter().filter_map(input).collect()
     }
 

@@ -2,13 +2,11 @@
 //!
 //! It must not know scope, key and parameters.
 
-use syn::{Expr, ExprLit, Lit, Meta};
-
 use crate::attribute::Attribute;
 use crate::duration::Length;
 use crate::mistakes::Mistakes;
 use crate::model::{Naming, Param, Recovery, Spec};
-use crate::signature::Item;
+use crate::signature::{Item, description};
 use crate::words::{AFTER_RETENTION, Choice, EFFECTS, ON_BUSY};
 
 use super::identity::Identity;
@@ -27,8 +25,23 @@ pub(super) struct Settings {
     on_busy: Option<Choice>,
 }
 
-/// Reads and checks all of them.
+/// Reads and checks all of them, for a tool that has an effect.
 pub(super) fn read(attribute: &Attribute, mistakes: &mut Mistakes) -> Option<Settings> {
+    let before = mistakes.count();
+    let settings = of_any(attribute, mistakes);
+    let effect = settings.as_ref().and_then(|settings| settings.effect);
+    if let (Some(text), true) = (attribute.find("effect"), effect.is_some_and(|effect| effect.word == "read")) {
+        mistakes.on(
+            text.place(),
+            "a tool that only reads needs no guard: it has no effect that could be repeated",
+            "write `#[tool(effect = \"read\")]`, or `effect = \"audited_read\"` when the reading itself counts",
+        );
+    }
+    settings.filter(|_| mistakes.count() == before)
+}
+
+/// Reads and checks what any tool may say.
+pub(super) fn of_any(attribute: &Attribute, mistakes: &mut Mistakes) -> Option<Settings> {
     let before = mistakes.count();
     let settings = Settings {
         name: attribute.wording("name", mistakes),
@@ -44,14 +57,6 @@ pub(super) fn read(attribute: &Attribute, mistakes: &mut Mistakes) -> Option<Set
         ),
         on_busy: unless_default(attribute.choice("on_busy", ON_BUSY, mistakes), ON_BUSY),
     };
-    if let (Some(text), true) = (attribute.find("effect"), settings.effect.is_some_and(|effect| effect.word == "read"))
-    {
-        mistakes.on(
-            text.place(),
-            "a tool that only reads needs no guard: it has no effect that could be repeated",
-            "remove `#[idempotent(…)]`, or write `effect = \"audited_read\"` when the reading itself counts",
-        );
-    }
     if let (Some(window), Some(retain), Some(text)) = (settings.window, settings.retain, attribute.find("window"))
         && window > retain
     {
@@ -80,7 +85,7 @@ impl Settings {
         Spec {
             function: item.name.clone(),
             naming,
-            description: description(item),
+            description: description(&item.attrs),
             version: self.version,
             effect: self.effect,
             counts: self.counts,
@@ -96,23 +101,4 @@ impl Settings {
             recovery,
         }
     }
-}
-
-/// The doc comment, as text.
-fn description(item: &Item) -> Option<String> {
-    let lines: Vec<String> = item
-        .attrs
-        .iter()
-        .filter(|attr| attr.path().is_ident("doc"))
-        .filter_map(|attr| match &attr.meta {
-            Meta::NameValue(pair) => match &pair.value {
-                Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
-                _ => None,
-            },
-            _ => None,
-        })
-        .map(|line| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned())
-        .collect();
-    let text = lines.join("\n").trim().to_owned();
-    (!text.is_empty()).then_some(text)
 }

@@ -152,3 +152,28 @@ pub fn send_refund_tool(
     ::idem_runtime::__private::suite!(send_refund_harness,
     super::__idem_send_refund_subject, refund_fixture);
 }
+::idem_runtime::__private::entry! {
+    #[doc = " The tool `send_refund` for a `ToolSet`."] #[allow(dead_code, deprecated,
+    unused_mut, unused_variables, clippy::all, clippy::pedantic, clippy::nursery, reason
+    = "written by `#[idempotent]`")] pub fn send_refund_entry(bank :
+    ::idem_runtime::__private::Arc < Bank >, limits : Limits) ->
+    ::idem_runtime::__private::Entry where String : for < '__idem >
+    ::idem_runtime::__private::Described < '__idem >, u64 : for < '__idem >
+    ::idem_runtime::__private::Described < '__idem >, ::idem_runtime::__private::Arc <
+    Bank > : for < '__idem > ::idem_runtime::__private::Kept < '__idem >, Limits : for <
+    '__idem > ::idem_runtime::__private::Kept < '__idem >, < Result < Refund, E > as
+    ::idem_runtime::__private::IsResult > ::Ok : for < '__idem >
+    ::idem_runtime::__private::Tellable < '__idem >, {
+    ::idem_runtime::__private::Entry::new(__idem_send_refund_spec(),
+    ::core::concat!(::core::file!(), ":", ::core::line!()), | __idem_schema |
+    __idem_schema.argument:: < String > ("order_id", "").argument:: < u64 > ("cents",
+    ""), move | __idem_call, mut __idem_given | { let bank =
+    ::core::clone::Clone::clone(& bank); let limits = ::core::clone::Clone::clone(&
+    limits); ::idem_runtime::__private::Box::pin(async move { let order_id : String =
+    match __idem_given.take("order_id") { ::core::result::Result::Ok(value) => value,
+    ::core::result::Result::Err(answer) => return * answer, }; let cents : u64 = match
+    __idem_given.take("cents") { ::core::result::Result::Ok(value) => value,
+    ::core::result::Result::Err(answer) => return * answer, };
+    ::idem_runtime::__private::Answer::of_outcome(& send_refund_outcome(& * bank, &
+    __idem_call, order_id, limits, cents). await) }) },) }
+}

@@ -127,3 +127,23 @@ fn send_refund_tool(
     .of(::core::any::type_name:: < Self > ()).tool(| this | Self::send_refund_tool(this))
     }
 }
+::idem_runtime::__private::entry! {
+    #[doc = " The tool `send_refund` for a `ToolSet`."] #[cfg(feature = "billing")]
+    #[allow(dead_code, deprecated, unused_mut, unused_variables, clippy::all,
+    clippy::pedantic, clippy::nursery, reason = "written by `#[idempotent]`")] fn
+    send_refund_entry(this : ::idem_runtime::__private::Arc < Self >) ->
+    ::idem_runtime::__private::Entry where String : for < '__idem >
+    ::idem_runtime::__private::Described < '__idem >, ::idem_runtime::__private::Arc <
+    Self > : for < '__idem > ::idem_runtime::__private::Kept < '__idem >, < Result <
+    Refund, E > as ::idem_runtime::__private::IsResult > ::Ok : for < '__idem >
+    ::idem_runtime::__private::Tellable < '__idem >, {
+    ::idem_runtime::__private::Entry::new(Self::__idem_send_refund_spec(),
+    ::core::concat!(::core::file!(), ":", ::core::line!()), | __idem_schema |
+    __idem_schema.argument:: < String > ("order_id", ""), move | __idem_call, mut
+    __idem_given | { let this = ::core::clone::Clone::clone(& this);
+    ::idem_runtime::__private::Box::pin(async move { let order_id : String = match
+    __idem_given.take("order_id") { ::core::result::Result::Ok(value) => value,
+    ::core::result::Result::Err(answer) => return * answer, };
+    ::idem_runtime::__private::Answer::of_outcome(& Self::send_refund_outcome(& * this,
+    order_id, __idem_call). await) }) },) }
+}

@@ -107,3 +107,44 @@ async fn act_outcome(
 > {
     ::idem_runtime::__private::outcome(act(__idem_arg0, __idem_arg1, __idem_arg2)).await
 }
+::idem_runtime::__private::entry! {
+    #[doc = " The tool `act` for a `ToolSet`."] #[allow(dead_code, deprecated,
+    unused_mut, unused_variables, clippy::all, clippy::pedantic, clippy::nursery, reason
+    = "written by `#[idempotent]`")] fn act_entry() -> ::idem_runtime::__private::Entry
+    where Parameters < Refund > : for < '__idem > ::idem_runtime::__private::Described <
+    '__idem >, (u8, u8) : for < '__idem > ::idem_runtime::__private::Described < '__idem
+    >, P : for < '__idem > ::idem_runtime::__private::Described < '__idem >, < Result <
+    u8, E > as ::idem_runtime::__private::IsResult > ::Ok : for < '__idem >
+    ::idem_runtime::__private::Tellable < '__idem >, { static __IDEM_TOOL :
+    ::idem_runtime::__private::ToolSpec = ::idem_runtime::__private::ToolSpec::new("act",
+    ::core::module_path!())
+    .scope(::idem_runtime::__private::ScopeSpec::new(::idem_runtime::__private::ScopeKind::Tenant))
+    .key(& [::idem_runtime::__private::KeySource::Template(&
+    [::idem_runtime::__private::TemplatePart::Value("refund.order_id"),
+    ::idem_runtime::__private::TemplatePart::Text("-"),
+    ::idem_runtime::__private::TemplatePart::Value("d")]),
+    ::idem_runtime::__private::KeySource::ArgsOf(& ["b", "arg2.region"])]).params(&
+    [::idem_runtime::__private::ParamSpec::new("arg0",
+    ::idem_runtime::__private::Mark::Effect),
+    ::idem_runtime::__private::ParamSpec::new("arg1",
+    ::idem_runtime::__private::Mark::Effect),
+    ::idem_runtime::__private::ParamSpec::new("arg2",
+    ::idem_runtime::__private::Mark::Effect),
+    ::idem_runtime::__private::ParamSpec::new("refund.note",
+    ::idem_runtime::__private::Mark::Content),
+    ::idem_runtime::__private::ParamSpec::new("refund.token",
+    ::idem_runtime::__private::Mark::Secret)]); ::idem_runtime::__private::Entry::new(&
+    __IDEM_TOOL, ::core::concat!(::core::file!(), ":", ::core::line!()), | __idem_schema
+    | __idem_schema.argument:: < Parameters < Refund > > ("arg0", "").argument:: < (u8,
+    u8) > ("arg1", "").argument:: < P > ("arg2", ""), move | __idem_call, mut
+    __idem_given | { ::idem_runtime::__private::Box::pin(async move { let __idem_arg0 :
+    Parameters < Refund > = match __idem_given.take("arg0") {
+    ::core::result::Result::Ok(value) => value, ::core::result::Result::Err(answer) =>
+    return * answer, }; let __idem_arg1 : (u8, u8) = match __idem_given.take("arg1") {
+    ::core::result::Result::Ok(value) => value, ::core::result::Result::Err(answer) =>
+    return * answer, }; let __idem_arg2 : P = match __idem_given.take("arg2") {
+    ::core::result::Result::Ok(value) => value, ::core::result::Result::Err(answer) =>
+    return * answer, }; ::idem_runtime::__private::Answer::of_outcome(&
+    ::idem_runtime::__private::scope(__idem_call, async move { act_outcome(__idem_arg0,
+    __idem_arg1, __idem_arg2). await }). await) }) },) }
+}

@@ -74,3 +74,25 @@ async fn type_outcome(
 > {
     facade::idem::__private::outcome(r#type(call, r#in)).await
 }
+facade::idem::__private::entry! {
+    #[doc = " The tool `type` for a `ToolSet`."] #[allow(dead_code, deprecated,
+    unused_mut, unused_variables, clippy::all, clippy::pedantic, clippy::nursery, reason
+    = "written by `#[idempotent]`")] fn type_entry() -> facade::idem::__private::Entry
+    where u8 : for < '__idem > facade::idem::__private::Described < '__idem >, < Result <
+    u8, E > as facade::idem::__private::IsResult > ::Ok : for < '__idem >
+    facade::idem::__private::Tellable < '__idem >, { static __IDEM_TOOL :
+    facade::idem::__private::ToolSpec = facade::idem::__private::ToolSpec::new("type",
+    ::core::module_path!())
+    .scope(facade::idem::__private::ScopeSpec::new(facade::idem::__private::ScopeKind::Tenant))
+    .key(& [facade::idem::__private::KeySource::ToolCallId,
+    facade::idem::__private::KeySource::Args]).params(&
+    [facade::idem::__private::ParamSpec::new("in",
+    facade::idem::__private::Mark::Effect)]); facade::idem::__private::Entry::new(&
+    __IDEM_TOOL, ::core::concat!(::core::file!(), ":", ::core::line!()), | __idem_schema
+    | __idem_schema.argument:: < u8 > ("in", ""), move | __idem_call, mut __idem_given |
+    { facade::idem::__private::Box::pin(async move { let r#in : u8 = match __idem_given
+    .take("in") { ::core::result::Result::Ok(value) => value,
+    ::core::result::Result::Err(answer) => return * answer, };
+    facade::idem::__private::Answer::of_outcome(& type_outcome(& __idem_call, r#in).
+    await) }) },) }
+}

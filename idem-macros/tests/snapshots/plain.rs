@@ -96,3 +96,38 @@ pub async fn send_refund_outcome(
     ::idem_runtime::__private::outcome(send_refund(call, order_id, amount_cents, reason))
         .await
 }
+::idem_runtime::__private::entry! {
+    #[doc = " The tool `send_refund` for a `ToolSet`."] #[allow(dead_code, deprecated,
+    unused_mut, unused_variables, clippy::all, clippy::pedantic, clippy::nursery, reason
+    = "written by `#[idempotent]`")] pub fn send_refund_entry() ->
+    ::idem_runtime::__private::Entry where String : for < '__idem >
+    ::idem_runtime::__private::Described < '__idem >, u64 : for < '__idem >
+    ::idem_runtime::__private::Described < '__idem >, String : for < '__idem >
+    ::idem_runtime::__private::Described < '__idem >, < Result < Refund, PaymentError >
+    as ::idem_runtime::__private::IsResult > ::Ok : for < '__idem >
+    ::idem_runtime::__private::Tellable < '__idem >, { static __IDEM_TOOL :
+    ::idem_runtime::__private::ToolSpec =
+    ::idem_runtime::__private::ToolSpec::new("send_refund", ::core::module_path!())
+    .describe("Sends the money back.\n\nOnce an order.")
+    .scope(::idem_runtime::__private::ScopeSpec::new(::idem_runtime::__private::ScopeKind::Conversation))
+    .key(& [::idem_runtime::__private::KeySource::ToolCallId,
+    ::idem_runtime::__private::KeySource::Args]).params(&
+    [::idem_runtime::__private::ParamSpec::new("amount_cents",
+    ::idem_runtime::__private::Mark::Effect),
+    ::idem_runtime::__private::ParamSpec::new("order_id",
+    ::idem_runtime::__private::Mark::Effect),
+    ::idem_runtime::__private::ParamSpec::new("reason",
+    ::idem_runtime::__private::Mark::Content)]); ::idem_runtime::__private::Entry::new(&
+    __IDEM_TOOL, ::core::concat!(::core::file!(), ":", ::core::line!()), | __idem_schema
+    | __idem_schema.argument:: < String > ("order_id", "").argument:: < u64 >
+    ("amount_cents", "").argument:: < String > ("reason", ""), move | __idem_call, mut
+    __idem_given | { ::idem_runtime::__private::Box::pin(async move { let order_id :
+    String = match __idem_given.take("order_id") { ::core::result::Result::Ok(value) =>
+    value, ::core::result::Result::Err(answer) => return * answer, }; let amount_cents :
+    u64 = match __idem_given.take("amount_cents") { ::core::result::Result::Ok(value) =>
+    value, ::core::result::Result::Err(answer) => return * answer, }; let reason : String
+    = match __idem_given.take("reason") { ::core::result::Result::Ok(value) => value,
+    ::core::result::Result::Err(answer) => return * answer, };
+    ::idem_runtime::__private::Answer::of_outcome(& send_refund_outcome(& __idem_call,
+    order_id, amount_cents, reason). await) }) },) }
+}

@@ -101,3 +101,24 @@ pub fn refund_tool(
         .of(::core::any::type_name::<Self>())
         .tool()
 }
+::idem_runtime::__private::entry! {
+    #[doc = " The tool `refund` for a `ToolSet`."] #[allow(dead_code, deprecated,
+    unused_mut, unused_variables, clippy::all, clippy::pedantic, clippy::nursery, reason
+    = "written by `#[idempotent]`")] pub fn refund_entry(this :
+    ::idem_runtime::__private::Arc < Self >) -> ::idem_runtime::__private::Entry where
+    String : for < '__idem > ::idem_runtime::__private::Described < '__idem >,
+    ::idem_runtime::__private::Arc < Self > : for < '__idem >
+    ::idem_runtime::__private::Kept < '__idem >, < Result < Refund, E > as
+    ::idem_runtime::__private::IsResult > ::Ok : for < '__idem >
+    ::idem_runtime::__private::Tellable < '__idem >, {
+    ::idem_runtime::__private::Entry::new(Self::__idem_refund_spec(),
+    ::core::concat!(::core::file!(), ":", ::core::line!()), | __idem_schema |
+    __idem_schema.argument:: < String > ("id", ""), move | __idem_call, mut __idem_given
+    | { let this = ::core::clone::Clone::clone(& this);
+    ::idem_runtime::__private::Box::pin(async move { let id : String = match __idem_given
+    .take("id") { ::core::result::Result::Ok(value) => value,
+    ::core::result::Result::Err(answer) => return * answer, };
+    ::idem_runtime::__private::Answer::of_outcome(&
+    ::idem_runtime::__private::scope(__idem_call, async move { Self::refund_outcome(this,
+    id). await }). await) }) },) }
+}

@@ -149,3 +149,26 @@ pub(crate) fn refund_tool(
         ))
         .tool()
 }
+::idem_runtime::__private::entry! {
+    #[doc = " The tool `refund` for a `ToolSet`."] #[allow(dead_code, deprecated,
+    unused_mut, unused_variables, clippy::all, clippy::pedantic, clippy::nursery, reason
+    = "written by `#[idempotent]`")] pub (crate) fn refund_entry(bank :
+    ::idem_runtime::__private::Arc < Bank >, clock : Clock, limits : & 'static Limits) ->
+    ::idem_runtime::__private::Entry where String : for < '__idem >
+    ::idem_runtime::__private::Described < '__idem >, ::idem_runtime::__private::Arc <
+    Bank > : for < '__idem > ::idem_runtime::__private::Kept < '__idem >, Clock : for <
+    '__idem > ::idem_runtime::__private::Kept < '__idem >, & 'static Limits : for <
+    '__idem > ::idem_runtime::__private::Kept < '__idem >, < Result < Refund, E > as
+    ::idem_runtime::__private::IsResult > ::Ok : for < '__idem >
+    ::idem_runtime::__private::Tellable < '__idem >, {
+    ::idem_runtime::__private::Entry::new(__idem_refund_spec(),
+    ::core::concat!(::core::file!(), ":", ::core::line!()), | __idem_schema |
+    __idem_schema.argument:: < String > ("id", ""), move | __idem_call, mut __idem_given
+    | { let bank = ::core::clone::Clone::clone(& bank); let clock =
+    ::core::clone::Clone::clone(& clock); let limits = ::core::clone::Clone::clone(&
+    limits); ::idem_runtime::__private::Box::pin(async move { let id : String = match
+    __idem_given.take("id") { ::core::result::Result::Ok(value) => value,
+    ::core::result::Result::Err(answer) => return * answer, };
+    ::idem_runtime::__private::Answer::of_outcome(& refund_outcome(& * bank, __idem_call,
+    id, clock, limits). await) }) },) }
+}

@@ -124,3 +124,20 @@ fn loop_tool() -> ::idem_runtime::__private::BoundTool {
         }))
         .tool()
 }
+::idem_runtime::__private::entry! {
+    #[doc = " The tool `loop` for a `ToolSet`."] #[allow(dead_code, deprecated,
+    unused_mut, unused_variables, clippy::all, clippy::pedantic, clippy::nursery, reason
+    = "written by `#[idempotent]`")] fn loop_entry() -> ::idem_runtime::__private::Entry
+    where String : for < '__idem > ::idem_runtime::__private::Described < '__idem >, <
+    Result < Refund, E > as ::idem_runtime::__private::IsResult > ::Ok : for < '__idem >
+    ::idem_runtime::__private::Tellable < '__idem >, {
+    ::idem_runtime::__private::Entry::new(__idem_loop_spec(),
+    ::core::concat!(::core::file!(), ":", ::core::line!()), | __idem_schema |
+    __idem_schema.argument:: < String > ("type", ""), move | __idem_call, mut
+    __idem_given | { ::idem_runtime::__private::Box::pin(async move { let r#type : String
+    = match __idem_given.take("type") { ::core::result::Result::Ok(value) => value,
+    ::core::result::Result::Err(answer) => return * answer, };
+    ::idem_runtime::__private::Answer::of_outcome(&
+    ::idem_runtime::__private::scope(__idem_call, async move { loop_outcome(r#type).
+    await }). await) }) },) }
+}

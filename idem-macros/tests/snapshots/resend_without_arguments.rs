@@ -88,3 +88,16 @@ pub fn act_tool() -> facade::idem::__private::BoundTool {
         }))
         .tool()
 }
+facade::idem::__private::entry! {
+    #[doc = " The tool `act` for a `ToolSet`."] #[allow(dead_code, deprecated,
+    unused_mut, unused_variables, clippy::all, clippy::pedantic, clippy::nursery, reason
+    = "written by `#[idempotent]`")] pub fn act_entry() -> facade::idem::__private::Entry
+    where < Result < u8, < Self as Tool > ::Error > as facade::idem::__private::IsResult
+    > ::Ok : for < '__idem > facade::idem::__private::Tellable < '__idem >, {
+    facade::idem::__private::Entry::new(Self::__idem_act_spec(),
+    ::core::concat!(::core::file!(), ":", ::core::line!()), | __idem_schema |
+    __idem_schema, move | __idem_call, mut __idem_given | {
+    facade::idem::__private::Box::pin(async move {
+    facade::idem::__private::Answer::of_outcome(& Self::act_outcome(__idem_call). await)
+    }) },) }
+}

@@ -97,3 +97,34 @@ pub async fn send_outcome(
 > {
     ::idem_runtime::__private::outcome(send(call, to, __idem_arg2, mail)).await
 }
+::idem_runtime::__private::entry! {
+    #[doc = " The tool `send` for a `ToolSet`."] #[allow(dead_code, deprecated,
+    unused_mut, unused_variables, clippy::all, clippy::pedantic, clippy::nursery, reason
+    = "written by `#[idempotent]`")] pub fn send_entry(mail : Mail) ->
+    ::idem_runtime::__private::Entry where String : for < '__idem >
+    ::idem_runtime::__private::Described < '__idem >, (u8, u8) : for < '__idem >
+    ::idem_runtime::__private::Described < '__idem >, Mail : for < '__idem >
+    ::idem_runtime::__private::Kept < '__idem >, < Result < u8, E > as
+    ::idem_runtime::__private::IsResult > ::Ok : for < '__idem >
+    ::idem_runtime::__private::Tellable < '__idem >, { static __IDEM_TOOL :
+    ::idem_runtime::__private::ToolSpec =
+    ::idem_runtime::__private::ToolSpec::new("send", ::core::module_path!())
+    .scope(::idem_runtime::__private::ScopeSpec::new(::idem_runtime::__private::ScopeKind::Tenant))
+    .key(& [::idem_runtime::__private::KeySource::ToolCallId,
+    ::idem_runtime::__private::KeySource::Args]).params(&
+    [::idem_runtime::__private::ParamSpec::new("arg2",
+    ::idem_runtime::__private::Mark::Effect),
+    ::idem_runtime::__private::ParamSpec::new("to",
+    ::idem_runtime::__private::Mark::Effect)]).retry(4u32, (0u64, 100000000u32), (2u64,
+    0u32), (20u64, 0u32)); ::idem_runtime::__private::Entry::new(& __IDEM_TOOL,
+    ::core::concat!(::core::file!(), ":", ::core::line!()), | __idem_schema |
+    __idem_schema.argument:: < String > ("to", "").argument:: < (u8, u8) > ("arg2", ""),
+    move | __idem_call, mut __idem_given | { let mail = ::core::clone::Clone::clone(&
+    mail); ::idem_runtime::__private::Box::pin(async move { let to : String = match
+    __idem_given.take("to") { ::core::result::Result::Ok(value) => value,
+    ::core::result::Result::Err(answer) => return * answer, }; let __idem_arg2 : (u8, u8)
+    = match __idem_given.take("arg2") { ::core::result::Result::Ok(value) => value,
+    ::core::result::Result::Err(answer) => return * answer, };
+    ::idem_runtime::__private::Answer::of_outcome(& send_outcome(& __idem_call, to,
+    __idem_arg2, mail). await) }) },) }
+}

@@ -82,3 +82,28 @@ async fn act_outcome(
 > {
     ::idem_runtime::__private::outcome(act(call, id, db)).await
 }
+::idem_runtime::__private::entry! {
+    #[doc = " The tool `act` for a `ToolSet`."] #[allow(dead_code, deprecated,
+    unused_mut, unused_variables, clippy::all, clippy::pedantic, clippy::nursery, reason
+    = "written by `#[idempotent]`")] fn act_entry(db : Db) ->
+    ::idem_runtime::__private::Entry where u8 : for < '__idem >
+    ::idem_runtime::__private::Described < '__idem >, Db : for < '__idem >
+    ::idem_runtime::__private::Kept < '__idem >, < Result < u8, E > as
+    ::idem_runtime::__private::IsResult > ::Ok : for < '__idem >
+    ::idem_runtime::__private::Tellable < '__idem >, { static __IDEM_TOOL :
+    ::idem_runtime::__private::ToolSpec = ::idem_runtime::__private::ToolSpec::new("act",
+    ::core::module_path!())
+    .scope(::idem_runtime::__private::ScopeSpec::new(::idem_runtime::__private::ScopeKind::Tenant))
+    .key(& [::idem_runtime::__private::KeySource::ToolCallId,
+    ::idem_runtime::__private::KeySource::Args]).params(&
+    [::idem_runtime::__private::ParamSpec::new("id",
+    ::idem_runtime::__private::Mark::Effect)]); ::idem_runtime::__private::Entry::new(&
+    __IDEM_TOOL, ::core::concat!(::core::file!(), ":", ::core::line!()), | __idem_schema
+    | __idem_schema.argument:: < u8 > ("id", ""), move | __idem_call, mut __idem_given |
+    { let db = ::core::clone::Clone::clone(& db);
+    ::idem_runtime::__private::Box::pin(async move { let id : u8 = match __idem_given
+    .take("id") { ::core::result::Result::Ok(value) => value,
+    ::core::result::Result::Err(answer) => return * answer, };
+    ::idem_runtime::__private::Answer::of_outcome(& act_outcome(& __idem_call, id, db).
+    await) }) },) }
+}

@@ -12,7 +12,7 @@ use super::rule::{Breach, Rule};
 use super::source::{Source, Token};
 
 /// From the ground up. `lib` names everything, so nothing imports from it.
-const FLOORS: [&[&str]; 10] = [
+const FLOORS: [&[&str]; 12] = [
     &["clock", "config", "retry", "secret"],
     &["id", "tool"],
     &["call"],
@@ -22,7 +22,9 @@ const FLOORS: [&[&str]; 10] = [
     &["effect", "reconcile"],
     &["engine"],
     &["operator", "reconciler"],
-    &["idem", "__private", "lib"],
+    &["idem"],
+    &["toolset"],
+    &["__private", "lib"],
 ];
 
 /// Beside the house: it uses what users can use, and nothing imports it.
