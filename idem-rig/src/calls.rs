@@ -5,7 +5,7 @@
 //! not know the tools.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -13,11 +13,15 @@ use std::{
 use idem_runtime::ToolCall;
 use rig_agent::{
     AgentHook, AgentRun, AgentRunner, HookContext,
-    agent::{CompletionCallAction, CompletionCallEvent, DispatchAction, DispatchEvent, StepEventKind},
+    agent::{
+        CompletionCallAction, CompletionCallEvent, DispatchAction, DispatchEvent, ModelTurnAction, ModelTurnFinished,
+        StepEventKind,
+    },
 };
 use rig_core::{
+    completion::AssistantContent,
     effect::{EffectId, EffectKind},
-    message::{CallId, Message, ProviderCallId},
+    message::{CallId, Message, ProviderCallId, ToolFunction},
     serve::Dispatch,
     tool::ToolContext,
 };
@@ -25,25 +29,28 @@ use rig_core::{
 /// Makes all calls of a run those of `call`'s tenant, conversation and other scopes.
 ///
 /// Each gets the id that the model's provider gave it, if it gave one (an id that rig made up itself is another one in every
-/// process, and is none), and as its [turn](ToolCall::turn) the place of the model's response in the conversation: how many
-/// messages stand before it. So a conversation that is replayed from its stored history makes the same calls, in any process.
+/// process, and is none), and as its [turn](ToolCall::turn) how many messages the model had written before: the same as
+/// [`Wire::next_turn`](idem_runtime::Wire::next_turn) says. So a conversation that is replayed from its stored history makes the same
+/// calls, in any process. Equal calls in one message are one call under one id, unless their tool allows repeats.
 ///
 /// It sets the run's tool context. Where the run has values of its own in it, say [`Calls::context`] and [`Calls::hook`].
 pub fn within<O>(runner: AgentRunner<O>, call: &ToolCall) -> AgentRunner<O> {
-    let calls = Calls::of(call.clone());
-    runner.add_hook(calls.hook()).tool_context(calls.context(ToolContext::new()))
+    Calls::of(call.clone()).attach(runner)
 }
 
 /// The same for a run that goes on from a stored state: `agent.resume(run.clone())`, and that `run`.
 ///
-/// The tools whose calls are pending in it are called before the model is asked again. Their turn is the place of the response
+/// The tools whose calls are pending in it are called before the model is asked again. Their turn is that of the response
 /// that they came in, as it was in the process that stored the run.
 pub fn resumed<O>(runner: AgentRunner<O>, run: &AgentRun, call: &ToolCall) -> AgentRunner<O> {
-    let place = run.full_history().iter().rposition(|message| matches!(message, Message::Assistant { .. }));
-    match place {
-        Some(place) => within(runner, &call.clone().turn(place)),
-        None => within(runner, call),
+    let calls = Calls::of(call.clone());
+    let history = run.full_history();
+    if let Some(Message::Assistant(last)) = history.iter().rfind(|message| is_the_models(message)) {
+        let mut seen = calls.0.seen();
+        seen.turn = Some(turn_after(&history) - 1);
+        seen.message = equal_calls(&last.content);
     }
+    calls.attach(runner)
 }
 
 /// The calls of one run. Clones are the same run's.
@@ -69,15 +76,33 @@ struct Run {
 
 #[derive(Default)]
 struct Seen {
-    /// How many messages stand before the model's latest response.
+    /// How many messages the model had written before its latest one.
     turn: Option<usize>,
+    /// The calls of that message, each with its place among equal ones. A provider may give two of them one id.
+    message: HashMap<CallId, VecDeque<Equal>>,
     /// Calls that hooks were told of and whose tools have not begun.
-    dispatched: HashMap<EffectId, ToolCall>,
+    dispatched: HashMap<EffectId, Carried>,
+}
+
+/// The place of a call among the equal ones of its message.
+#[derive(Debug, Clone, Default)]
+struct Equal {
+    /// From 0.
+    nth: usize,
+    /// The provider's id of the first of them.
+    first: Option<String>,
+}
+
+/// A call as it is carried to its tool: whose it is, in which turn, and the ids that it can go by.
+pub(crate) struct Carried {
+    call: ToolCall,
+    turn: Option<usize>,
+    id: Option<String>,
+    equal: Equal,
 }
 
 impl Calls {
-    /// The calls of a run, with the scopes of `call`. Its turn counts for calls that the run finds in a stored state, before
-    /// it has asked the model for anything.
+    /// The calls of a run, with the scopes of `call`.
     pub fn of(call: ToolCall) -> Self {
         Self(Arc::new(Run { call, seen: Mutex::default() }))
     }
@@ -92,6 +117,10 @@ impl Calls {
     pub fn context(&self, context: ToolContext) -> ToolContext {
         context.with_scope(Arc::<Run>::clone(&self.0))
     }
+
+    fn attach<O>(&self, runner: AgentRunner<O>) -> AgentRunner<O> {
+        runner.add_hook(self.hook()).tool_context(self.context(ToolContext::new()))
+    }
 }
 
 impl fmt::Debug for Calls {
@@ -104,23 +133,57 @@ impl Run {
     fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn call(&self, id: Option<&CallId>) -> ToolCall {
-        let mut call = self.call.clone();
-        if let Some(turn) = self.seen().turn {
-            call = call.turn(turn);
-        }
-        match id.and_then(CallId::provider).map(ProviderCallId::as_str) {
-            Some(id) => call.tool_call_id(id),
-            None => call,
+impl Carried {
+    /// The call without an id of its own, and the id that it goes by.
+    pub(crate) fn identified(self, allows_repeats: bool) -> (ToolCall, Option<String>) {
+        let Self { call, turn, id, equal } = self;
+        match (turn, allows_repeats) {
+            (None, _) => (call, id),
+            (Some(turn), false) => (call.turn(turn), equal.first.or(id)),
+            // Each of them is meant: a place of its own in its message.
+            (Some(turn), true) if equal.nth > 0 => (call.turn(format!("{turn}, equal call {}", equal.nth + 1)), id),
+            (Some(turn), true) => (call.turn(turn), id),
         }
     }
 }
 
 /// The call that is dispatched here, if a hook of its run was told of it. It is handed out once.
-pub(crate) fn dispatched(dispatch: &Dispatch) -> Option<ToolCall> {
+pub(crate) fn dispatched(dispatch: &Dispatch) -> Option<Carried> {
     let run = dispatch.scope::<ToolContext>()?.scope::<Run>()?;
     run.seen().dispatched.remove(&dispatch.id())
+}
+
+fn is_the_models(message: &Message) -> bool {
+    matches!(message, Message::Assistant(_))
+}
+
+/// The turn of what the model writes after these messages.
+fn turn_after(history: &[Message]) -> usize {
+    history.iter().filter(|message| is_the_models(message)).count()
+}
+
+fn provider_id(id: &CallId) -> Option<String> {
+    id.provider().map(|id| ProviderCallId::as_str(id).to_owned())
+}
+
+fn equal_calls(message: &[AssistantContent]) -> HashMap<CallId, VecDeque<Equal>> {
+    let mut calls: HashMap<CallId, VecDeque<Equal>> = HashMap::new();
+    let mut known: Vec<(&ToolFunction, Equal)> = Vec::new();
+    for content in message {
+        let AssistantContent::ToolCall(call) = content else { continue };
+        let equal = if let Some((_, equal)) = known.iter_mut().find(|(function, _)| **function == call.function) {
+            equal.nth += 1;
+            equal.clone()
+        } else {
+            let first = Equal { nth: 0, first: provider_id(&call.id) };
+            known.push((&call.function, first.clone()));
+            first
+        };
+        calls.entry(call.id.clone()).or_default().push_back(equal);
+    }
+    calls
 }
 
 struct Hook(Arc<Run>);
@@ -131,20 +194,27 @@ impl AgentHook for Hook {
     }
 
     async fn on_completion_call(&self, _: &HookContext, event: CompletionCallEvent<'_>) -> CompletionCallAction {
-        // The prompt stands between the history and the response.
-        self.0.seen().turn = Some(event.history.len() + 1);
+        self.0.seen().turn = Some(turn_after(event.history));
         CompletionCallAction::Continue
+    }
+
+    async fn on_model_turn_finished(&self, _: &HookContext, event: ModelTurnFinished<'_>) -> ModelTurnAction {
+        self.0.seen().message = equal_calls(event.content);
+        ModelTurnAction::continue_run()
     }
 
     async fn on_dispatch(&self, _: &HookContext, event: DispatchEvent<'_>) -> DispatchAction {
         if matches!(event.kind, EffectKind::ToolCall { .. }) {
-            let call = self.0.call(event.call_id);
-            self.0.seen().dispatched.insert(event.id, call);
+            let mut seen = self.0.seen();
+            let equal = event.call_id.and_then(|id| seen.message.get_mut(id)?.pop_front()).unwrap_or_default();
+            let id = event.call_id.and_then(provider_id);
+            let carried = Carried { call: self.0.call.clone(), turn: seen.turn, id, equal };
+            seen.dispatched.insert(event.id, carried);
         }
         DispatchAction::proceed()
     }
 
     fn observes(&self, kind: StepEventKind) -> bool {
-        matches!(kind, StepEventKind::CompletionCall | StepEventKind::ToolDispatch)
+        matches!(kind, StepEventKind::CompletionCall | StepEventKind::ModelTurnFinished | StepEventKind::ToolDispatch)
     }
 }

@@ -66,12 +66,40 @@
 //! # Ok(()) }
 //! ```
 //!
+//! Tools that are in a [`ToolSet`](idem_runtime::ToolSet) need no `impl Tool`: [`server`] takes the set as it is.
+//!
+//! ```
+//! # use idem_rig::within;
+//! # use idem_runtime::{Idem, Refusal, ToolCall, idempotent, tools};
+//! # use rig_agent::AgentBuilder;
+//! # use rig_core::test_utils::{MockCompletionModel, MockTurn};
+//! /// Gives a customer money back.
+//! #[idempotent(scope = "conversation", key = "tool_call_id|args")]
+//! async fn send_refund(call: &ToolCall, order_id: String, cents: u64) -> Result<String, Refusal> {
+//!     Ok(format!("{cents} cents for {order_id} are on their way"))
+//! }
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let idem = Idem::open("memory:").await?;
+//! # let refund = serde_json::json!({ "order_id": "A-1", "cents": 4900 });
+//! # let model = MockCompletionModel::from_turns([MockTurn::tool_call("call_1", "send_refund", refund), MockTurn::text("Done.")]);
+//! let tools = idem_rig::server(&tools![send_refund]?).run();
+//! let agent = AgentBuilder::new(model).tool_server_handle(tools).build();
+//! # let call = idem.call().tenant("acme").conversation("c-42");
+//! let answer = within(agent.prompt("Please refund order A-1."), &call).max_turns(5).await?;
+//! # assert_eq!(answer.output(), "Done.");
+//! # Ok(()) }
+//! ```
+//!
 //! A run that is stored between its steps and goes on in another process is put [`resumed`] there. A guarded tool in a run that nobody put `within` a conversation answers with a refusal: nothing is run unguarded.
 //!
 //! It must not know the ledger, nor what a tool does.
 
 mod calls;
+mod set;
 mod tool;
 
 pub use calls::{Calls, resumed, within};
+pub use set::{Told, server};
 pub use tool::guarded;

@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use idem_runtime::{Refusal, RefusalKind, scope};
+use idem_runtime::{Refusal, RefusalKind, ToolCall, scope};
 use rig_agent::tool::RegisteredTool;
 use rig_core::{
     effect::{EffectKind, HandlerDescriptor, Outcome, family},
@@ -44,14 +44,23 @@ impl<T: Tool + 'static> Serve for Guarded<T> {
 
     async fn serve(&self, kind: EffectKind, dispatch: Dispatch) -> Reply {
         match calls::dispatched(&dispatch) {
-            Some(call) => told(scope(call, self.0.serve(kind, dispatch)).await),
+            Some(carried) => {
+                let (call, id) = carried.identified(false);
+                let call = id.into_iter().fold(call, ToolCall::tool_call_id);
+                told(scope(call, self.0.serve(kind, dispatch)).await)
+            }
             // Not without a call: a guarded function could take one from further out, and it would not be this one.
-            None => result(ToolResult::failed(ToolExecutionError::refused(UNKNOWN).with_retryable(false))),
+            None => nobodys(),
         }
     }
 }
 
-fn result(result: ToolResult) -> Reply {
+/// The answer to a call that nobody carried here.
+pub(crate) fn nobodys() -> Reply {
+    result(ToolResult::failed(ToolExecutionError::refused(UNKNOWN).with_retryable(false)))
+}
+
+pub(crate) fn result(result: ToolResult) -> Reply {
     Reply::Outcome(Ok(Outcome::ToolResult { result }))
 }
 

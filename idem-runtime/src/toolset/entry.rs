@@ -127,7 +127,8 @@ impl Entry {
         self.place
     }
 
-    pub(super) fn allows_repeats(&self) -> bool {
+    /// Whether equal calls in one message are each meant: `repeats = "allowed"`.
+    pub fn allows_repeats(&self) -> bool {
         self.repeats == Repeats::Allowed
     }
 
