@@ -1,4 +1,4 @@
--- What there is in the current schema: tables with columns and constraints, indexes, partitions, sequences. A line each, in an
+-- What there is in the current schema: tables with columns and constraints, indexes, partitions, sequences, functions. A line each, in an
 -- order that does not depend on the server.
 with whole as (
     select c.oid, c.relname::text as name, c.relkind, c.relispartition, c.reloptions, c.relpartbound
@@ -37,4 +37,10 @@ select line from (
     union all
     select w.name, 4, 0, '    indexes: ' || count(*) || case when bool_and(x.indisvalid) then '' else ', some not valid' end
     from whole w join pg_index x on x.indrelid = w.oid where w.relispartition group by w.name
+    union all
+    -- What stands in a function is said by its digest.
+    select p.proname::text, 5, 0, format('function %s(%s) returns %s: %s%s', p.proname,
+        pg_get_function_identity_arguments(p.oid), pg_get_function_result(p.oid), md5(p.prosrc),
+        coalesce(', with ' || array_to_string(p.proconfig, ', '), ''))
+    from pg_proc p where p.pronamespace = current_schema::regnamespace
 ) lines order by name collate "C", part, nth;

@@ -11,8 +11,9 @@ use tokio::sync::oneshot;
 
 use super::{
     failure::{is_of_data, nothing},
-    read::{self, columns, get, whole_record_in},
+    read::{self, get, whole_record_in},
     readers::{Pool, Unread},
+    script::Rows,
     text::text,
 };
 use crate::{
@@ -35,41 +36,6 @@ const QUESTIONS_MAX: usize = 256;
 /// One message, so one way to the server and back, and nothing of it is left to a pooler between two connections. It has no
 /// parameters: those need a second message. `read write`, because a standby refuses it: what it has may be old.
 const BEFORE: &str = "begin isolation level read committed read write; set local bytea_output = hex; ";
-
-/// From a question to its record by primary keys alone, step by step: what stands behind `offset 0` is not planned together,
-/// so there is no order of joins to choose, and no table is read as a whole, however small or wrong its statistics. For the
-/// same reason the arrays come out of a subquery: the planner counts on ten questions, whatever their number, and never on
-/// so many that compiling a plan looks worth it.
-const FIND: &str = concat!(
-    "select asked.nth, i.generation,
-            o.has_resources and o.settled_fence > 0 and exists (
-                select 1 from idem_operation_resources own
-                join idem_resources l on l.tenant = own.tenant and l.digest = own.digest
-                where own.tenant = o.tenant and own.operation = o.id and l.last > o.settled_fence) as reopened,
-            r.kind, r.bytes, ",
-    columns!(),
-    " from (select "
-);
-
-/// Behind the four arrays.
-const FROM: &str = " offset 0) as all_of (tenants, scopes, digests, generations)
-     cross join lateral unnest(all_of.tenants, all_of.scopes, all_of.digests, all_of.generations)
-         with ordinality as asked (tenant, scope, digest, generation, nth)
-     cross join lateral (
-         select tenant from idem_tenants where name = convert_from(decode(asked.tenant, 'hex'), 'UTF8') offset 0) as n
-     cross join lateral (
-         select scope from idem_scopes where tenant = n.tenant and digest = decode(asked.scope, 'hex') offset 0) as s
-     cross join lateral (
-         select generation, operation from idem_identities
-         where tenant = n.tenant and scope = s.scope and digest = decode(asked.digest, 'hex')
-           and generation <= coalesce(asked.generation, 9223372036854775807)
-         order by generation desc limit 1) as i
-     cross join lateral (
-         select * from idem_operations where tenant = n.tenant and id = i.operation offset 0) as o
-     cross join lateral (select name, version, params from idem_tools where tool = o.tool offset 0) as t
-     left join lateral (
-         select kind, bytes from idem_results where tenant = o.tenant and operation = o.id offset 0) as r on true
-     where i.generation = coalesce(asked.generation, i.generation); rollback";
 
 /// What waits for a connection.
 #[derive(Debug, Default)]
@@ -196,7 +162,7 @@ async fn find(pool: &Pool, questions: &[Question]) -> Vec<Found> {
 /// The answers of one statement.
 async fn together(pool: &Pool, questions: &[Question]) -> Result<Vec<Found>, Unread> {
     let (lines, places) = Lines::of(questions);
-    let many = lines.many;
+    let many = lines.all.len();
     let statement: Arc<str> = lines.statement().into();
     let found = pool.with(|db| {
         let statement = Arc::clone(&statement);
@@ -228,26 +194,22 @@ fn match_in(row: &PgRow) -> Result<Match, sqlx::Error> {
     Ok(Match { generation: read::count(row, "generation")?, record, reopened: get(row, "reopened")? })
 }
 
-/// What is looked for, as four arrays of as many elements, without their brackets. What several questions want is looked for
-/// once. Words and digests are written in hexadecimal digits: nothing in them can mean anything to the server.
+/// What is looked for. What several questions want is looked for once.
 #[derive(Debug, Default)]
-struct Lines {
-    many: usize,
-    tenants: String,
-    scopes: String,
-    digests: String,
-    generations: String,
+struct Lines<'a> {
+    all: Vec<(&'a Question, &'a Identity)>,
 }
 
-impl Lines {
+impl<'a> Lines<'a> {
     /// The lines, and which ones answer each question.
-    fn of(questions: &[Question]) -> (Self, Vec<Vec<usize>>) {
+    fn of(questions: &'a [Question]) -> (Self, Vec<Vec<usize>>) {
         let (mut lines, mut known) = (Self::default(), FxHashMap::default());
-        let mut line = |question: &Question, identity: &Identity| {
+        let mut line = |question: &'a Question, identity: &'a Identity| {
             let (tenant, scope) = (question.tenant.shared(), question.scope);
-            *known
-                .entry((tenant, scope, identity.digest, identity.generation))
-                .or_insert_with(|| lines.add(question, identity))
+            *known.entry((tenant, scope, identity.digest, identity.generation)).or_insert_with(|| {
+                lines.all.push((question, identity));
+                lines.all.len() - 1
+            })
         };
         let mut places = Vec::with_capacity(questions.len());
         for question in questions {
@@ -256,39 +218,14 @@ impl Lines {
         (lines, places)
     }
 
-    /// One more line; gives its place.
-    fn add(&mut self, question: &Question, identity: &Identity) -> usize {
-        if self.many > 0 {
-            for array in [&mut self.tenants, &mut self.scopes, &mut self.digests, &mut self.generations] {
-                array.push(',');
-            }
-        }
-        hex(&mut self.tenants, text(question.tenant.as_str()).as_bytes());
-        hex(&mut self.scopes, &question.scope);
-        hex(&mut self.digests, &identity.digest);
-        match identity.generation {
-            Some(generation) => self.generations.push_str(itoa::Buffer::new().format(generation)),
-            None => self.generations.push_str("null"),
-        }
-        self.many += 1;
-        self.many - 1
-    }
-
     fn statement(&self) -> String {
-        let Self { tenants, scopes, digests, generations, .. } = self;
-        format!(
-            "{BEFORE}{FIND}'{{{tenants}}}'::text[], '{{{scopes}}}'::text[], '{{{digests}}}'::text[], \
-             '{{{generations}}}'::bigint[]{FROM}"
-        )
-    }
-}
-
-fn hex(to: &mut String, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        for digit in [byte >> 4, byte & 15] {
-            to.push(char::from(DIGITS[usize::from(digit)]));
-        }
+        let all = || self.all.iter();
+        let rows = Rows::default()
+            .digests("digest", all().map(|(_, identity)| identity.digest.as_slice()))
+            .words("tenant", all().map(|(question, _)| Some(text(question.tenant.as_str()).into_owned())))
+            .bytes("scope", all().map(|(question, _)| question.scope.as_slice()))
+            .maybe("generation", all().map(|(_, identity)| identity.generation.map(i64::from)));
+        format!("{BEFORE}select * from {}; rollback", rows.call("idem_find"))
     }
 }
 
@@ -321,16 +258,18 @@ mod tests {
         ];
         let (lines, places) = Lines::of(&questions);
         assert_eq!(places, [vec![0, 1], vec![1, 2], vec![3], vec![4], vec![]]);
-        assert_eq!((lines.many, &*lines.generations), (5, "null,null,3,null,null"));
-        assert_eq!(lines.tenants, "61,61,61,62,61");
+        let generations: Vec<_> = lines.all.iter().map(|(_, identity)| identity.generation).collect();
+        assert_eq!(generations, [None, None, Some(3), None, None]);
     }
 
     #[test]
     fn nothing_in_a_name_means_anything_to_the_server() {
-        let (lines, _) = Lines::of(&[question("'}'; drop table idem_operations; --\0\\\"", 255, &[(0, None)])]);
-        assert!(lines.tenants.bytes().all(|digit| digit.is_ascii_hexdigit()), "{}", lines.tenants);
-        assert_eq!(lines.scopes, "ff".repeat(32));
-        assert_eq!(lines.digests, "00".repeat(32));
+        let questions = [question("\\'}'; drop table idem_operations; --\"", 255, &[(0, None)])];
+        let statement = Lines::of(&questions).0.statement();
+        assert!(
+            statement.contains("_tenant => array[E'\\\\''}''; drop table idem_operations; --\"']::text[]"),
+            "{statement}"
+        );
     }
 
     #[test]

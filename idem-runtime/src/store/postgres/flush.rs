@@ -109,7 +109,7 @@ impl Work<'_> {
         let taken = std::mem::take(&mut self.taken);
         if !taken.is_empty() {
             self.rows += taken.len() as u64;
-            writing.script.say(&take(taken), 1);
+            take(&mut writing.script, taken);
             writing.takes = true;
             // Somebody else may come first, and the server then logs the message that failed: what people said must not
             // stand in it.
@@ -120,7 +120,7 @@ impl Work<'_> {
         self.rows += (fresh.len() + moved.len() + told.len()) as u64;
         if !fresh.is_empty() {
             let rows = created(changing(&fresh), &fresh);
-            writing.script.say(&format!("insert into idem_operations ({}) {}", rows.names(), rows.table()), 1);
+            writing.script.say(&format!("select {}", rows.call("idem_create")), 1);
         }
         if !moved.is_empty() {
             writing.script.say(&moves(&moved), 1);
@@ -139,61 +139,37 @@ fn says_anything(record: &Record) -> bool {
 
 /// Creates if absent: the unique key says whether somebody else was first. Sorted, so that two batches take what both want
 /// in the same order.
-fn take(mut taken: Vec<Name>) -> String {
+fn take(script: &mut Script, mut taken: Vec<Name>) {
     let key = |name: &Name| (name.tenant, name.scope, name.alias.digest, name.alias.generation);
     taken.sort_unstable_by_key(key);
     let all: Vec<&Name> = taken.iter().collect();
     let identities = named(&all)
         .numbers("scope", all.iter().map(|name| name.scope))
         .numbers("source", all.iter().map(|name| name.alias.source.code().into()));
+    script.say(&all_of("idem_take", &identities, taken.len()), 1);
     let later: Vec<&Name> = taken.iter().filter(|name| name.later).collect();
-    let later = if later.is_empty() {
-        String::new()
-    } else {
-        let aliases = named(&later);
-        format!(
-            ", later as (
-                insert into idem_aliases (tenant, operation, digest, generation)
-                select taken.* from taken join ({}) n
-                    on (n.tenant, n.digest, n.generation) = (taken.tenant, taken.digest, taken.generation)
-                on conflict do nothing
-            )",
-            aliases.table()
-        )
-    };
-    format!(
-        "with taken as (
-            insert into idem_identities ({}) {} on conflict do nothing returning tenant, operation, digest, generation
-        ){later}
-        select 1 / (count(*) = {})::int from taken",
-        identities.names(),
-        identities.table(),
-        taken.len()
-    )
+    if !later.is_empty() {
+        script.say(&format!("select {}", named(&later).call("idem_alias")), 1);
+    }
 }
 
 fn named<'a>(names: &[&'a Name]) -> Rows<'a> {
     Rows::default()
         .keys("operation", names.iter().map(|name| name.row))
-        .keys("tenant", names.iter().map(|name| name.tenant))
+        .numbers("tenant", names.iter().map(|name| name.tenant))
         .bytes("digest", names.iter().map(|name| name.alias.digest.as_slice()))
         .numbers("generation", names.iter().map(|name| name.alias.generation.into()))
 }
 
 /// Where the version is the one that was read; the rows are held, so it is.
 fn moves(moved: &[(i64, &Held)]) -> String {
-    let rows = changing(moved);
-    let changes = rows.changes();
-    let rows = rows.numbers("before", moved.iter().map(|(_, held)| held.version.cast_signed()));
-    format!(
-        "with moved as (
-            update idem_operations o set {changes} from ({}) n
-            where o.tenant = n.tenant and o.id = n.id and o.version = n.before returning 1
-        )
-        select 1 / (count(*) = {})::int from moved",
-        rows.table(),
-        moved.len()
-    )
+    let rows = changing(moved).numbers("before", moved.iter().map(|(_, held)| held.version.cast_signed()));
+    all_of("idem_move", &rows, moved.len())
+}
+
+/// Fails where the function wrote fewer than all of these rows.
+fn all_of(function: &str, rows: &Rows<'_>, many: usize) -> String {
+    format!("select 1 / ({} = {many})::int", rows.call(function))
 }
 
 /// The key, and every field that can change.
@@ -202,7 +178,7 @@ fn changing<'a>(all: &[(i64, &'a Held)]) -> Rows<'a> {
     let instant = |instant: Option<Timestamp>| instant.map(Timestamp::as_nanos);
     Rows::default()
         .keys("id", records().map(|record| record.row))
-        .keys("tenant", all.iter().map(|(tenant, _)| *tenant))
+        .numbers("tenant", all.iter().map(|(tenant, _)| *tenant))
         .numbers("version", records().map(|record| record.version.cast_signed()))
         .words("state", records().map(|record| Some(record.state.name().to_owned())))
         .flags("in_doubt", records().map(|record| record.in_doubt))
@@ -251,15 +227,10 @@ fn results(told: &[(i64, &Held)]) -> String {
     let stored = || told.iter().filter_map(|(_, held)| held.record.stored.as_ref());
     let rows = Rows::default()
         .keys("operation", told.iter().map(|(_, held)| held.record.row))
-        .keys("tenant", told.iter().map(|(tenant, _)| *tenant))
+        .numbers("tenant", told.iter().map(|(tenant, _)| *tenant))
         .numbers("kind", stored().map(|stored| stored.kind.code().into()))
         .bytes("bytes", stored().map(|stored| &*stored.bytes));
-    format!(
-        "insert into idem_results ({}) {}
-         on conflict (tenant, operation) do update set kind = excluded.kind, bytes = excluded.bytes",
-        rows.names(),
-        rows.table()
-    )
+    format!("select {}", rows.call("idem_tell"))
 }
 
 /// A digest and its generation, as the record keeps them.

@@ -58,19 +58,14 @@ impl Work<'_> {
                 at
             })
         };
-        let interned = place(&mut script, (!strange.is_empty()).then(|| intern(&strange)));
-        let scopes = place(&mut script, (!strange.is_empty()).then(|| numbers(&strange)));
+        let scopes = place(&mut script, (!strange.is_empty()).then(|| intern(&strange)));
         let held = place(&mut script, hold(&asked));
         let drawn = place(&mut script, tokens_needed.map(tokens));
         let answers = script.send(&mut *self.db).await?;
         let of = |at: Option<usize>| at.and_then(|at| answers.get(at));
-        let mut new: FxHashSet<i64> = FxHashSet::default();
-        for row in of(interned).map_or(&[][..], |answer| &answer.rows) {
-            new.insert(row.try_get("scope")?);
-        }
         for row in of(scopes).map_or(&[][..], |answer| &answer.rows) {
             let (tenant, scope) = (row.try_get("tenant")?, row.try_get("scope")?);
-            self.learned(tenant, digest(row)?, scope, new.contains(&scope));
+            self.learned(tenant, digest(row)?, scope, row.try_get("is_new")?);
         }
         if drawn.is_some() {
             self.drawn(of(drawn))?;
@@ -181,74 +176,32 @@ fn digest(row: &PgRow) -> Result<Digest, Stopped> {
     Ok(Digest::try_from(bytes.as_slice()).map_err(|_| corrupt("a digest has another length"))?)
 }
 
-fn scopes<'a>(strange: &[(i64, &'a Scope)]) -> Rows<'a> {
-    Rows::default()
-        .bytes("digest", strange.iter().map(|(_, scope)| scope.digest.as_slice()))
-        .keys("tenant", strange.iter().map(|(tenant, _)| *tenant))
-}
-
 /// In the order of their keys, so that two batches take what both want in the same order.
 fn intern(strange: &[(i64, &Scope)]) -> String {
     let words = |words: &str| Some(text(words).into_owned());
-    let rows = scopes(strange)
+    let rows = Rows::default()
+        .digests("digest", strange.iter().map(|(_, scope)| scope.digest.as_slice()))
+        .numbers("tenant", strange.iter().map(|(tenant, _)| *tenant))
         .words("kind", strange.iter().map(|(_, scope)| words(&scope.kind)))
         .words("value", strange.iter().map(|(_, scope)| scope.value.as_deref().and_then(words)));
-    format!("insert into idem_scopes ({}) {} on conflict do nothing returning scope", rows.names(), rows.table())
-}
-
-/// In a statement of its own, which also sees what somebody else interned at the same time.
-fn numbers(strange: &[(i64, &Scope)]) -> String {
-    format!(
-        "select s.tenant, s.digest, s.scope from ({}) n
-         join idem_scopes s on s.tenant = n.tenant and s.digest = n.digest",
-        scopes(strange).table()
-    )
+    format!("select * from {}", rows.call("idem_intern"))
 }
 
 /// Of each identity the newest generation, or the one that is asked for; and records by their handles.
 fn hold(asked: &Asked) -> Option<String> {
-    let mut wanted = Vec::new();
-    if !asked.names.is_empty() {
-        let names = || asked.names.iter();
-        let rows = Rows::default()
-            .bytes("digest", names().map(|name| name.digest.as_slice()))
-            .keys("tenant", names().map(|name| name.tenant))
-            .maybe("scope", names().map(|name| name.scope))
-            .maybe("generation", names().map(|name| name.generation));
-        let all_known = names().all(|name| name.scope.is_some());
-        let (rows, scope) = if all_known {
-            (rows, "a.scope")
-        } else {
-            let of = names().map(|name| if name.scope.is_none() { name.of.as_slice() } else { &[] });
-            let looked_up =
-                "coalesce(a.scope, (select scope from idem_scopes s where s.tenant = a.tenant and s.digest = a.of))";
-            (rows.bytes("of", of), looked_up)
-        };
-        wanted.push(format!(
-            "select i.tenant, i.operation as id, i.scope, i.digest, i.generation from ({}) a cross join lateral (
-                 select * from idem_identities i
-                 where i.tenant = a.tenant and i.scope = {scope} and i.digest = a.digest
-                   and (a.generation is null or i.generation = a.generation)
-                 order by i.generation desc limit 1
-             ) i",
-            rows.table()
-        ));
+    if asked.names.is_empty() && asked.rows.is_empty() {
+        return None;
     }
-    if !asked.rows.is_empty() {
-        let rows = Rows::default()
-            .keys("id", asked.rows.iter().map(|(_, row)| *row))
-            .keys("tenant", asked.rows.iter().map(|(tenant, _)| *tenant));
-        wanted.push(format!(
-            "select n.tenant, n.id, null::bigint as scope, null::bytea as digest, null::bigint as generation from ({}) n",
-            rows.table()
-        ));
-    }
-    (!wanted.is_empty()).then(|| {
-        format!(
-            "select o.tenant, o.id, o.version, o.nonce, o.lease_until, o.renewed_at, o.renewals, n.scope, n.digest, n.generation
-             from ({}) n join idem_operations o on o.tenant = n.tenant and o.id = n.id
-             order by o.id for update of o",
-            wanted.join(" union all ")
-        )
-    })
+    let names = || asked.names.iter();
+    let of = |name: &'_ Sought| if name.scope.is_none() { name.of } else { [0; 32] };
+    let of: Vec<Digest> = names().map(of).collect();
+    let rows = Rows::default()
+        .digests("digest", names().map(|name| name.digest.as_slice()))
+        .numbers("tenant", names().map(|name| name.tenant))
+        .maybe("scope", names().map(|name| name.scope))
+        .bytes("of", of.iter().map(Digest::as_slice))
+        .maybe("generation", names().map(|name| name.generation))
+        .keys("ids", asked.rows.iter().map(|(_, row)| *row))
+        .numbers("tenants", asked.rows.iter().map(|(tenant, _)| *tenant));
+    Some(format!("select * from {}", rows.call("idem_hold")))
 }

@@ -3,7 +3,7 @@
 //! In reading order: [`open`] (what server it may be, migrations), [`transact`] (a batch in one transaction, again where
 //! others came first), [`work`] (records as they are read, moved in memory and written together), [`gather`] (what a batch
 //! reads), [`reserve`], [`unsettled`] and [`evidence`], [`flush`] and [`beside`] (the statements that write), [`script`]
-//! (several of them in one message), [`upkeep`] (leases and counts), [`purge`]; [`read`] (records), [`readers`] (on a thread of
+//! (several of them in one message; those of every call are functions, in `functions.sql`), [`upkeep`] (leases and counts), [`purge`]; [`read`] (records), [`readers`] (on a thread of
 //! their own), [`finds`] (what many calls look for, together), [`detail`], [`listing`], [`sweep`]; [`catalogue`] (names interned
 //! to numbers), [`text`] as columns hold it, [`clock`] (the server's time), and how PostgreSQL's [`failure`]s read in the
 //! ledger's words.

@@ -72,26 +72,22 @@ pub(super) enum Values<'a> {
     Words(Vec<Option<String>>),
 }
 
-/// Rows to be written, by column.
+/// What a function is told: rows by column, as `functions.sql` takes them.
 #[derive(Debug, Default)]
 pub(super) struct Rows<'a> {
-    columns: Vec<Column<'a>>,
-}
-
-#[derive(Debug)]
-struct Column<'a> {
-    name: &'static str,
-    values: Values<'a>,
-    /// Always one value a row, also where all are the same.
-    is_key: bool,
+    columns: Vec<(&'static str, Values<'a>)>,
 }
 
 impl<'a> Rows<'a> {
-    /// Adds a column of numbers by which rows are looked up: a planner that is told the one tenant of them all looks at each of
-    /// that tenant's rows, where its statistics say that there are few.
-    pub(super) fn keys(mut self, name: &'static str, values: impl Iterator<Item = i64>) -> Self {
-        self.columns.push(Column { name, values: Values::Numbers(values.map(Some).collect()), is_key: true });
-        self
+    /// Adds a column of numbers, one a row also where all are the same. The first column is such a one, of any kind: it says
+    /// how many rows there are.
+    pub(super) fn keys(self, name: &'static str, values: impl Iterator<Item = i64>) -> Self {
+        self.whole(name, Values::Numbers(values.map(Some).collect()))
+    }
+
+    /// Adds a column of bytes, one a row also where all are the same.
+    pub(super) fn digests(self, name: &'static str, values: impl Iterator<Item = &'a [u8]>) -> Self {
+        self.whole(name, Values::Bytes(values.collect()))
     }
 
     /// Adds a column of numbers.
@@ -119,76 +115,52 @@ impl<'a> Rows<'a> {
         self.and(name, Values::Words(values.collect()))
     }
 
-    fn and(mut self, name: &'static str, values: Values<'a>) -> Self {
-        self.columns.push(Column { name, values, is_key: false });
+    fn and(self, name: &'static str, values: Values<'a>) -> Self {
+        let values = values.shortened();
+        self.whole(name, values)
+    }
+
+    fn whole(mut self, name: &'static str, values: Values<'a>) -> Self {
+        self.columns.push((name, values));
         self
     }
 
-    /// The columns' names.
-    pub(super) fn names(&self) -> String {
-        self.columns.iter().map(|column| column.name).collect::<Vec<_>>().join(", ")
-    }
-
-    /// `name = n.name` for every column that is no key.
-    pub(super) fn changes(&self) -> String {
-        let changing = self.columns.iter().filter(|column| !column.is_key);
-        changing.map(|column| format!("{0} = n.{0}", column.name)).collect::<Vec<_>>().join(", ")
-    }
-
-    /// A table of the rows, which have at least one key. Another column that is the same in all of them is written once.
-    pub(super) fn table(&self) -> String {
-        let (mut told, mut arrays, mut names) = (Vec::new(), Vec::new(), Vec::new());
-        for Column { name, values, is_key } in &self.columns {
-            let kind = values.kind();
-            if let Some(same) = values.same().filter(|_| !is_key) {
-                told.push(format!("{same}::{kind} as {name}"));
-                continue;
-            }
-            told.push(format!("r.{name}"));
-            names.push(*name);
-            arrays.push(format!("{}::{kind}[]", values.array()));
+    /// The function, called with these rows.
+    pub(super) fn call(&self, function: &str) -> String {
+        let mut text = String::with_capacity(1_024);
+        text.push_str(function);
+        for (at, (name, values)) in self.columns.iter().enumerate() {
+            text.push_str(if at == 0 { "(_" } else { ", _" });
+            text.push_str(name);
+            text.push_str(" => ");
+            values.write(&mut text);
         }
-        let (told, arrays, names) = (told.join(", "), arrays.join(", "), names.join(", "));
-        format!("select {told} from unnest({arrays}) as r ({names})")
+        text.push(')');
+        text
     }
 }
 
-impl Values<'_> {
-    const fn kind(&self) -> &'static str {
+impl<'a> Values<'a> {
+    /// One value, where all rows have the same one.
+    fn shortened(self) -> Self {
+        fn one<T: PartialEq>(mut values: Vec<T>) -> Vec<T> {
+            if let Some((first, others)) = values.split_first()
+                && others.iter().all(|value| value == first)
+            {
+                values.truncate(1);
+            }
+            values
+        }
         match self {
-            Self::Numbers(_) => "bigint",
-            Self::Flags(_) => "boolean",
-            Self::Bytes(_) => "bytea",
-            Self::Words(_) => "text",
+            Self::Numbers(values) => Self::Numbers(one(values)),
+            Self::Flags(values) => Self::Flags(one(values)),
+            Self::Bytes(values) => Self::Bytes(one::<&'a [u8]>(values)),
+            Self::Words(values) => Self::Words(one(values)),
         }
     }
 
-    /// The one value that all rows have.
-    fn same(&self) -> Option<String> {
-        fn all<T: PartialEq>(values: &[T]) -> Option<&T> {
-            let first = values.first()?;
-            values.iter().all(|value| value == first).then_some(first)
-        }
-        match self {
-            Self::Numbers(values) => {
-                all(values).map(|value| value.map_or("null".to_owned(), |number| format!("'{number}'")))
-            }
-            Self::Flags(values) => all(values).map(bool::to_string),
-            Self::Bytes(values) => all(values).map(|bytes| {
-                let mut text = String::with_capacity(bytes.len() * 2 + 8);
-                text.push_str("E'\\\\x");
-                hexadecimal(&mut text, bytes);
-                text.push('\'');
-                text
-            }),
-            Self::Words(values) => {
-                all(values).map(|value| value.as_ref().map_or("null".to_owned(), |words| quoted(words)))
-            }
-        }
-    }
-
-    fn array(&self) -> String {
-        let mut text = String::new();
+    /// As an array.
+    fn write(&self, text: &mut String) {
         match self {
             Self::Numbers(values) => {
                 text.push_str("'{");
@@ -215,7 +187,7 @@ impl Values<'_> {
                 for (at, bytes) in values.iter().enumerate() {
                     // Twice escaped: for the literal, and for the array.
                     text.push_str(if at == 0 { "\"\\\\\\\\x" } else { ",\"\\\\\\\\x" });
-                    hexadecimal(&mut text, bytes);
+                    hexadecimal(text, bytes);
                     text.push('"');
                 }
                 text.push_str("}'");
@@ -224,18 +196,28 @@ impl Values<'_> {
                 text.push_str("array[");
                 for (at, value) in values.iter().enumerate() {
                     text.push_str(if at == 0 { "" } else { "," });
-                    text.push_str(&value.as_ref().map_or("null".to_owned(), |words| quoted(words)));
+                    match value {
+                        Some(words) => quote(text, words),
+                        None => text.push_str("null"),
+                    }
                 }
-                text.push(']');
+                text.push_str("]::text[]");
             }
         }
-        text
     }
 }
 
 /// Words as a literal that means the same whatever the server thinks of backslashes.
-fn quoted(words: &str) -> String {
-    format!("E'{}'", words.replace('\\', "\\\\").replace('\'', "''"))
+fn quote(text: &mut String, words: &str) {
+    text.push_str("E'");
+    for character in words.chars() {
+        match character {
+            '\\' => text.push_str("\\\\"),
+            '\'' => text.push_str("''"),
+            other => text.push(other),
+        }
+    }
+    text.push('\'');
 }
 
 fn hexadecimal(text: &mut String, bytes: &[u8]) {
@@ -255,21 +237,19 @@ mod tests {
     fn what_all_rows_have_is_written_once() {
         let rows = Rows::default()
             .keys("id", [7, 7].into_iter())
+            .digests("digest", [&[0_u8, 255] as &[u8], &[0, 255]].into_iter())
             .numbers("tenant", [1, 1].into_iter())
             .maybe("at", [Some(-3), None].into_iter())
+            .maybe("never", [None, None].into_iter())
             .flags("gone", [true, false].into_iter())
-            .bytes("digest", [&[0_u8, 255] as &[u8], &[]].into_iter())
-            .words("name", [Some("a'b\\c".to_owned()), None].into_iter());
-        assert_eq!(rows.names(), "id, tenant, at, gone, digest, name");
+            .bytes("content", [&[] as &[u8], &[]].into_iter())
+            .words("name", [Some("a'b\\c".to_owned()), None].into_iter())
+            .words("state", [Some("x".to_owned()), Some("x".to_owned())].into_iter());
         assert_eq!(
-            Rows::default().keys("id", [7].into_iter()).flags("gone", [true].into_iter()).changes(),
-            "gone = n.gone"
-        );
-        assert_eq!(
-            rows.table(),
-            "select r.id, '1'::bigint as tenant, r.at, r.gone, r.digest, r.name from unnest('{7,7}'::bigint[], \
-             '{-3,null}'::bigint[], '{t,f}'::boolean[], E'{\"\\\\\\\\x00ff\",\"\\\\\\\\x\"}'::bytea[], \
-             array[E'a''b\\\\c',null]::text[]) as r (id, at, gone, digest, name)"
+            rows.call("idem_take"),
+            "idem_take(_id => '{7,7}', _digest => E'{\"\\\\\\\\x00ff\",\"\\\\\\\\x00ff\"}', _tenant => '{1}', _at => '{-3,null}', \
+             _never => '{null}', _gone => '{t,f}', _content => E'{\"\\\\\\\\x\"}', _name => array[E'a''b\\\\c',null]::text[], \
+             _state => array[E'x']::text[])"
         );
     }
 }

@@ -29,42 +29,25 @@ const PAUSE_MAX: Duration = Duration::from_millis(40);
 /// not know whether the server is still there.
 const TRANSACTION: Duration = Duration::from_secs(30);
 
-/// Whatever the server's own defaults are: a reservation waits for the disk, and sees what others committed meanwhile. No
-/// timer of the server's ends a statement: where it ended the wait for a standby, `commit` would still be called a success. The
-/// planner goes by the indexes, also while its statistics are those of an empty table, and compiles nothing: a plan that it
-/// was told not to like looks expensive to it.
+/// The function sets what holds for this transaction, and holds the gate.
 macro_rules! begin {
-    ($first:expr, $mode:literal) => {
-        concat!(
-            "begin isolation level read committed read write;",
-            $first,
-            "set local synchronous_commit = on;
-             set local statement_timeout = 0;
-             set local lock_timeout = '10s';
-             set local idle_in_transaction_session_timeout = '60s';
-             set local enable_seqscan = off;
-             set local enable_hashjoin = off;
-             set local enable_mergejoin = off;
-             set local jit = off;
-             lock table idem_gate in ",
-            $mode,
-            " mode"
-        )
+    ($first:expr, $alone:literal) => {
+        concat!("begin isolation level read committed read write;", $first, "select idem_begin(", $alone, ")")
     };
 }
 
 /// How the gate is held, and whether the server is asked for its time as well.
 pub(super) fn begin(gate: Gate, asks: bool) -> &'static str {
     match (gate, asks) {
-        (Gate::Shared, false) => begin!("", "row share"),
-        (Gate::Shared, true) => begin!(time!(";"), "row share"),
-        (Gate::Alone, false) => begin!("", "exclusive"),
-        (Gate::Alone, true) => begin!(time!(";"), "exclusive"),
+        (Gate::Shared, false) => begin!("", "false"),
+        (Gate::Shared, true) => begin!(time!(";"), "false"),
+        (Gate::Alone, false) => begin!("", "true"),
+        (Gate::Alone, true) => begin!(time!(";"), "true"),
     }
 }
 
 /// How many statements it is where the server is not asked.
-pub(super) const BEGIN_STATEMENTS: usize = 10;
+pub(super) const BEGIN_STATEMENTS: usize = 2;
 
 /// More attempts of this process than this are not remembered; then all are forgotten, and read where they are settled.
 const BEGUN_MAX: usize = 100_000;

@@ -70,8 +70,8 @@ pub(super) struct Name {
 /// What generations of a digest lead to, by tenant and scope: those that somebody asks for.
 type Names = FxHashMap<(i64, i64, Digest), BTreeMap<u32, i64>>;
 
-/// The one tenant of a statement, if it has one. The planner leaves the partitions of all others out where it is named: each
-/// statement is planned anew, and planning is most of what a small batch costs.
+/// The one tenant of a statement, if it has one. The planner leaves the partitions of all others out where it is named: what is
+/// no function is planned anew each time, and planning is most of what a small batch costs.
 pub(super) fn only(tenants: &[i64]) -> Option<i64> {
     let first = *tenants.first()?;
     tenants.iter().all(|tenant| *tenant == first).then_some(first)
@@ -140,12 +140,7 @@ const RESULTS: &str = "\
 
 /// Draws so many tokens, after every row is held: so a record's next token is greater than its last one.
 pub(super) fn tokens(many: usize) -> String {
-    format!(
-        "select coalesce(array(select nextval('idem_fence') from generate_series(1, {many})), '{{}}') as tokens,
-                (select last_value from idem_fence) as last,
-                exists (select 1 from idem_evidence where not weighed) as waiting,
-                (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint as server"
-    )
+    format!("select * from idem_tokens({many})")
 }
 
 impl<'a> Work<'a> {
