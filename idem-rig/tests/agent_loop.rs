@@ -4,13 +4,17 @@
 
 mod support;
 
+use futures::StreamExt;
 use idem_rig::{Calls, guarded, within};
 use idem_tests::world::{World, every_store};
-use rig_agent::tool::{RegisteredTool, ToolContext};
+use rig_agent::{
+    AgentBuilder,
+    tool::{RegisteredTool, ToolContext, server::ToolServer},
+};
 use rig_core::{
     completion::AssistantContent,
     message::{ToolCall, ToolFunction, ToolName},
-    test_utils::MockTurn,
+    test_utils::{MockCompletionModel, MockStreamEvent, MockTurn},
 };
 use serde_json::json;
 use support::{Bank, SendItself, SendUnguarded, agent, calls, ends, refunds, told};
@@ -81,6 +85,29 @@ async fn conversations_that_share_an_agent_share_no_calls() {
         let (one, other) = tokio::join!(run(&one), run(&other));
         assert!(one.is_ok() && other.is_ok(), "{one:?}, {other:?}");
         assert_eq!(setup.world.count("refund A-1 4900"), 2, "{}: {}", setup.name(), told(&model));
+    }
+}
+
+#[tokio::test]
+async fn a_streamed_answer_calls_as_a_whole_one_does() {
+    let call = |id: &str| {
+        let arguments = json!({ "order_id": "A-1", "cents": 4_900 });
+        vec![
+            MockStreamEvent::tool_call(id, "send_refund", arguments),
+            MockStreamEvent::final_response_with_default_usage(),
+        ]
+    };
+    let end = || vec![MockStreamEvent::text("Done."), MockStreamEvent::final_response_with_default_usage()];
+    for setup in every_store().await {
+        let model = MockCompletionModel::from_stream_turns([call("call_1"), call("call_2"), end()]);
+        let tools = ToolServer::new().registered_tool(refunds(&Bank::losing(&setup.world, 1))).run();
+        let agent = AgentBuilder::new(model.clone()).tool_server_handle(tools).build();
+        let mut answer = within(agent.prompt("Refund A-1."), &setup.call()).max_turns(5).stream();
+        while let Some(item) = answer.next().await {
+            item.expect("an item");
+        }
+        assert_eq!(setup.world.effects(), ["refund A-1 4900"], "{}", setup.name());
+        assert!(told(&model).contains("rf_A-1"), "{}: {}", setup.name(), told(&model));
     }
 }
 
