@@ -5,8 +5,8 @@ pub use std::{boxed::Box, sync::Arc};
 
 pub use crate::{
     engine::{
-        Again, ClassedError, Guard, Hooks, IsResult, MuteError, Policy, Probe, SerdeError, TakesRefusal, TextError,
-        UnclassedError, again, current, outcome, probe, scope, source,
+        Again, Caller, ClassedError, Guard, Hooks, IsResult, MuteError, Policy, Probe, SerdeError, TakesRefusal,
+        TextError, UnclassedError, Unsuccessful, ValueCodec, again, current, outcome, probe, scope, source,
     },
     identity::Arguments,
     outcome::{Outcome, Refusal},
@@ -52,6 +52,7 @@ macro_rules! __idem_policy {
             $refuse,
             $crate::__idem_policy!(@classify probe, $classify),
             (&&&probe).codec(),
+            $crate::__private::ValueCodec::<<$ret as $crate::__private::IsResult>::Ok>::serde(),
         )
     }};
     (@classify $probe:ident, (asked)) => { (&&$probe).classifier() };

@@ -96,6 +96,11 @@ impl Idem {
         Builder::default()
     }
 
+    /// The limits and spans of time that it was opened with.
+    pub fn config(&self) -> &Config {
+        &self.engine.config
+    }
+
     /// A call of a tool, to be filled in.
     pub fn call(&self) -> ToolCall {
         ToolCall::new(Arc::clone(&self.engine))

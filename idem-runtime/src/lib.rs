@@ -131,7 +131,7 @@ pub use idem_macros::{tool, tools};
 pub use call::{AttemptRecord, Link, LinkKind, NoToken, RepeatToken, Turn};
 pub use clock::{Clock, SystemClock, Timestamp};
 pub use config::{Config, InlineCommit};
-pub use engine::{Attempt, ToolCall, ToolCallSource, bulk, outcome, prepare, scope};
+pub use engine::{Attempt, Overheard, ToolCall, ToolCallSource, bulk, outcome, overheard, prepare, scope};
 pub use id::{InvalidId, OperationId, Principal, Tenant};
 pub use idem::{Builder, Idem, OpenError};
 pub use identity::{Argument, CanonicalError, CanonicalErrorKind, InvalidArgument, ProviderKey, Source, Unidentified};

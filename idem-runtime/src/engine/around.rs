@@ -37,7 +37,22 @@ enum Listener {
 #[derive(Debug)]
 pub(super) enum Heard {
     Success(Told),
+    /// The guard's own answer: the body did not run for this call, or nobody knows what came of it.
     Refusal(Refusal),
+    /// The tool's own error, or a value that is no success: what it gave is the answer, and this is what it proves.
+    Failure(Refusal),
+}
+
+/// What a guarded call did, for whoever answers in a framework's own form; see [`overheard`].
+#[derive(Debug, Clone)]
+pub enum Overheard {
+    /// It succeeded, now or earlier: the future's output is the result.
+    Success(Told),
+    /// It was refused. The future's output is the refusal, in the form that the tool's error type gives it.
+    Refused(Refusal),
+    /// The tool failed, or gave a value that is no success. The future's output is the tool's own; the refusal is what it
+    /// proves, which is what repeats are told.
+    Failed(Refusal),
 }
 
 /// Runs `future` with `call` for every guarded tool in it that is not handed a call of its own.
@@ -74,9 +89,50 @@ pub fn outcome<T, E>(call: impl Future<Output = Result<T, E>>) -> impl Future<Ou
     async move {
         match listening(Listener::Outcome(None), call).await {
             (Ok(value), Listener::Outcome(Some(Heard::Success(told)))) => Outcome::Succeeded(Success { value, told }),
-            (Err(_), Listener::Outcome(Some(Heard::Refusal(refusal)))) => Outcome::Refused(refusal),
+            (_, Listener::Outcome(Some(Heard::Refusal(refusal) | Heard::Failure(refusal)))) => {
+                Outcome::Refused(refusal)
+            }
             _ => Outcome::Refused(unheard_of()),
         }
+    }
+}
+
+/// What a future gives, and what the first guarded call in it did; `None` where it made none. For adapters, which answer in
+/// their framework's form: [`outcome`] is for callers of one tool.
+///
+/// ```
+/// # use idem_runtime::{Idem, Overheard, ToolCall, idempotent, overheard};
+/// # type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+/// #[idempotent(scope = "tenant", key = "args")]
+/// async fn send_mail(call: &ToolCall, to: String) -> Result<String> {
+///     Ok(format!("sent to {to}"))
+/// }
+///
+/// # #[tokio::main] async fn main() -> Result<()> {
+/// let call = Idem::open("memory:").await?.call().tenant("acme");
+/// let framework = |to: &str| { let (call, to) = (call.clone(), to.to_owned()); async move { send_mail(&call, to).await.unwrap_or_default() } };
+/// let (_, first) = overheard(framework("ann@example.org")).await;
+/// let (text, again) = overheard(framework("ann@example.org")).await;
+/// assert!(matches!(first, Some(Overheard::Success(told)) if told.replay.is_none()));
+/// assert!(matches!(again, Some(Overheard::Success(told)) if told.replay.is_some()));
+/// assert_eq!(text, "sent to ann@example.org");
+/// assert!(overheard(async { 7 }).await.1.is_none());
+/// # Ok(()) }
+/// ```
+pub fn overheard<F: Future>(call: F) -> impl Future<Output = (F::Output, Option<Overheard>)> {
+    let call = Box::pin(call);
+    async move {
+        let (output, listener) = listening(Listener::Outcome(None), call).await;
+        let heard = match listener {
+            Listener::Outcome(heard) => heard,
+            Listener::Prepare(_) | Listener::Probe(_) | Listener::Deaf => None,
+        };
+        let heard = heard.map(|heard| match heard {
+            Heard::Success(told) => Overheard::Success(told),
+            Heard::Refusal(refusal) => Overheard::Refused(refusal),
+            Heard::Failure(refusal) => Overheard::Failed(refusal),
+        });
+        (output, heard)
     }
 }
 

@@ -1,7 +1,8 @@
 //! How results and errors of tools are stored and read again.
 //!
-//! A result has to be serde's. An error is stored as JSON where it can be, and in words otherwise; which of the two
-//! is decided where the attribute stands, by what the error type implements.
+//! A result is serde's, unless an adapter brings a way of its own for its framework's results. An error is stored as JSON
+//! where it can be, and in words otherwise; which of the two is decided where the attribute stands, by what the error
+//! type implements.
 
 use std::{error::Error, fmt, marker::PhantomData};
 
@@ -74,6 +75,7 @@ pub struct Policy<R: IsResult> {
     pub(super) refuse: fn(Refusal) -> R::Err,
     pub(super) classify: fn(&R::Err) -> ErrorClass,
     pub(super) errors: ErrorCodec<R::Err>,
+    pub(crate) values: ValueCodec<R::Ok>,
 }
 
 impl<R: IsResult> Clone for Policy<R> {
@@ -86,14 +88,89 @@ impl<R: IsResult> Copy for Policy<R> {}
 
 impl<R: IsResult> Policy<R> {
     /// A policy of these parts.
-    pub fn new(refuse: fn(Refusal) -> R::Err, classify: fn(&R::Err) -> ErrorClass, errors: ErrorCodec<R::Err>) -> Self {
-        Self { refuse, classify, errors }
+    pub fn new(
+        refuse: fn(Refusal) -> R::Err,
+        classify: fn(&R::Err) -> ErrorClass,
+        errors: ErrorCodec<R::Err>,
+        values: ValueCodec<R::Ok>,
+    ) -> Self {
+        Self { refuse, classify, errors, values }
+    }
+
+    /// What a body gave: a success, or what it proves about the effect and how that is stored.
+    pub(super) fn judge<'r>(&self, output: &'r R) -> Result<&'r R::Ok, (ErrorClass, Stored)> {
+        match output.as_result() {
+            Ok(value) => match (self.values.fails)(value) {
+                None => Ok(value),
+                Some(Unsuccessful { class, words }) => Err((class, text(words))),
+            },
+            Err(error) => Err(((self.classify)(error), (self.errors.write)(error))),
+        }
     }
 }
 
 /// An error proves nothing unless its tool says otherwise.
 fn unclassified<E>(_: &E) -> ErrorClass {
     ErrorClass::Unknown
+}
+
+/// How results of one type are stored, and which of them are no success.
+#[derive(Debug)]
+pub struct ValueCodec<T> {
+    write: fn(&T) -> serde_json::Result<Vec<u8>>,
+    read: fn(&[u8]) -> serde_json::Result<T>,
+    fails: fn(&T) -> Option<Unsuccessful>,
+}
+
+/// Why a value that a body gave is no success, though it is no error of Rust's either.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsuccessful {
+    /// What it proves about the effect.
+    pub class: ErrorClass,
+    /// In words, for the ledger.
+    pub words: String,
+}
+
+impl<T> Clone for ValueCodec<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for ValueCodec<T> {}
+
+impl<T: Serialize + DeserializeOwned> ValueCodec<T> {
+    /// As serde has it; every value is a success.
+    pub fn serde() -> Self {
+        Self::new(|value| serde_json::to_vec(value), |json| serde_json::from_slice(json))
+    }
+}
+
+impl<T> ValueCodec<T> {
+    /// A framework's own way; what is written is JSON.
+    pub fn new(write: fn(&T) -> serde_json::Result<Vec<u8>>, read: fn(&[u8]) -> serde_json::Result<T>) -> Self {
+        Self { write, read, fails: |_| None }
+    }
+
+    /// Which values are no success. The caller gets them as they are; repeats are told what they prove.
+    #[must_use]
+    pub fn fails(self, fails: fn(&T) -> Option<Unsuccessful>) -> Self {
+        Self { fails, ..self }
+    }
+
+    /// A result as it is stored, or why it cannot be.
+    pub(crate) fn write(&self, value: &T, bytes_max: usize) -> Result<Stored, String> {
+        match (self.write)(value) {
+            Ok(json) if json.len() <= bytes_max => Ok(Stored { kind: StoredKind::Value, bytes: json.into() }),
+            Ok(json) => Err(format!("it has {} bytes as JSON, at most {bytes_max} are stored", json.len())),
+            Err(error) => Err(format!("it cannot be written as JSON: {error}")),
+        }
+    }
+
+    /// A stored result.
+    pub(super) fn read(&self, stored: &Stored) -> Result<T, Box<dyn Error + Send + Sync>> {
+        (self.read)(&stored.bytes).map_err(Into::into)
+    }
 }
 
 /// How errors of one type are stored.
@@ -206,24 +283,14 @@ const ERROR_BYTES_MAX: usize = 64 * 1024;
 const WORDS_BYTES_MAX: usize = 4 * 1024;
 
 fn in_words<E: fmt::Display>(error: &E) -> Stored {
-    let mut words = error.to_string();
+    text(error.to_string())
+}
+
+/// Words as they are stored.
+fn text(mut words: String) -> Stored {
     if words.len() > WORDS_BYTES_MAX {
         let end = words.floor_char_boundary(WORDS_BYTES_MAX);
         words.truncate(end);
     }
     Stored { kind: StoredKind::Text, bytes: words.into_bytes().into() }
-}
-
-/// A result as it is stored, or why it cannot be.
-pub(crate) fn write<T: Serialize>(value: &T, bytes_max: usize) -> Result<Stored, String> {
-    match serde_json::to_vec(value) {
-        Ok(json) if json.len() <= bytes_max => Ok(Stored { kind: StoredKind::Value, bytes: json.into() }),
-        Ok(json) => Err(format!("it has {} bytes as JSON, at most {bytes_max} are stored", json.len())),
-        Err(error) => Err(format!("it cannot be written as JSON: {error}")),
-    }
-}
-
-/// A stored result.
-pub(super) fn read<T: DeserializeOwned>(stored: &Stored) -> Result<T, Box<dyn Error + Send + Sync>> {
-    serde_json::from_slice(&stored.bytes).map_err(Into::into)
 }

@@ -5,12 +5,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde::Serialize;
-
 use super::{
     Engine, around,
     asked::{Asked, budget},
-    codec::IsResult,
+    codec::{IsResult, Policy},
     enter::{unavailable, unknown},
     hooks::{Asking, Lookups},
     told::Ended,
@@ -46,16 +44,21 @@ pub(super) enum Goes {
 
 impl Asked {
     /// One pass over the tool's look-ups, if nobody else makes one.
-    pub(super) async fn find_out<R, A>(&self, answer: &Answer, lookups: Lookups<R, A>, with: &A) -> Next
+    pub(super) async fn find_out<R, A>(
+        &self,
+        answer: &Answer,
+        policy: Policy<R>,
+        lookups: Lookups<R, A>,
+        with: &A,
+    ) -> Next
     where
         R: IsResult,
-        R::Ok: Serialize,
         A: Sync,
     {
         if self.spec.when_unknown() == OnUnknown::Tell {
             return Next::Tell(unknown(&answer.record));
         }
-        match self.pass(answer, lookups, with).await {
+        match self.pass(answer, policy, lookups, with).await {
             Err(error) => Next::Tell(unavailable(error)),
             Ok(Some(record)) if record.state.is_unsettled() && !self.key_is_next(&record) => {
                 Next::Tell(not_found_out(&record))
@@ -67,12 +70,12 @@ impl Asked {
     async fn pass<R, A>(
         &self,
         answer: &Answer,
+        policy: Policy<R>,
         lookups: Lookups<R, A>,
         with: &A,
     ) -> Result<Option<Arc<Record>>, LedgerError>
     where
         R: IsResult,
-        R::Ok: Serialize,
         A: Sync,
     {
         let (engine, spec) = (&self.engine, self.spec);
@@ -90,7 +93,7 @@ impl Asked {
         };
         let arguments = stored_arguments(engine, spec, &self.reserve.tenant, &record).await?;
         let operation = Unsettled::new(self.reserve.tenant.clone(), record, arguments);
-        let asking = Asking { lookups, with, engine, resources: &self.resources };
+        let asking = Asking { values: policy.values, lookups, with, engine, resources: &self.resources };
         let chain = Chain {
             spec,
             config: &engine.config,

@@ -5,8 +5,6 @@
 
 use std::{fmt, sync::Arc};
 
-use serde::{Serialize, de::DeserializeOwned};
-
 use super::{
     around,
     asked::Asked,
@@ -67,7 +65,6 @@ impl Guard {
     pub async fn detached<R, B, F>(self, policy: Policy<R>, body: B) -> R
     where
         R: IsResult + Send + 'static,
-        R::Ok: Serialize + DeserializeOwned,
         B: FnOnce(Attempt) -> F,
         F: Future<Output = R> + Send + 'static,
     {
@@ -84,7 +81,6 @@ impl Guard {
     pub async fn in_place<R, B, F>(self, policy: Policy<R>, body: B) -> R
     where
         R: IsResult,
-        R::Ok: Serialize + DeserializeOwned,
         B: FnOnce(Attempt) -> F,
         F: Future<Output = R>,
     {
@@ -101,7 +97,6 @@ impl Guard {
     pub async fn full<R, A, B, F>(self, hooks: Hooks<R, A>, body: B) -> R
     where
         R: IsResult + Send + 'static,
-        R::Ok: Serialize + DeserializeOwned,
         A: Send + Sync,
         B: Fn(Attempt, A) -> F,
         F: Future<Output = R> + Send + 'static,
@@ -113,7 +108,6 @@ impl Guard {
     pub async fn full_in_place<R, A, B, F>(self, hooks: Hooks<R, A>, body: B) -> R
     where
         R: IsResult,
-        R::Ok: Serialize + DeserializeOwned,
         A: Sync,
         B: Fn(Attempt, A) -> F,
         F: Future<Output = R>,
@@ -125,7 +119,6 @@ impl Guard {
     async fn once<R>(self, policy: Policy<R>) -> Result<Box<Run>, R>
     where
         R: IsResult,
-        R::Ok: DeserializeOwned,
     {
         let Identified { call, asked, entered, .. } = self.identified(policy, First::IfItPays, async || Ok(())).await?;
         match entered {
@@ -146,7 +139,6 @@ impl Guard {
     where
         G: Future<Output = Ended<R>>,
         R: IsResult,
-        R::Ok: Serialize + DeserializeOwned,
         A: Sync,
     {
         let Hooks { policy, args, validate, again, lookups } = hooks;
@@ -175,7 +167,9 @@ impl Guard {
                 Entered::Unknown(answer) => match (&args, may_ask) {
                     (Some(with), true) => {
                         may_ask = false;
-                        if let Next::Tell(refusal) = Box::pin(found_out(&mut asked, &answer, lookups, with)).await {
+                        if let Next::Tell(refusal) =
+                            Box::pin(found_out(&mut asked, &answer, policy, lookups, with)).await
+                        {
                             return refuse(policy, refusal);
                         }
                         entered = Box::pin(asked.enter()).await;
@@ -195,7 +189,8 @@ impl Guard {
             let run = Run::new(Arc::clone(&asked), *holding, call.clone());
             let body = body(run.attempt.clone(), given);
             let ended = Box::pin(place(policy, run, body)).await;
-            let goes = if args.is_some() { asked.goes(&ended, asks).await } else { Goes::Nowhere };
+            let goes =
+                if args.is_some() && !ended.gave_way(policy) { asked.goes(&ended, asks).await } else { Goes::Nowhere };
             if goes == Goes::Nowhere {
                 return ended.told(policy);
             }
@@ -244,13 +239,18 @@ impl Guard {
 }
 
 /// Finds out what became of an operation, on behalf of a call that came again.
-async fn found_out<R, A>(asked: &mut Arc<Asked>, answer: &Answer, lookups: Lookups<R, A>, with: &A) -> Next
+async fn found_out<R, A>(
+    asked: &mut Arc<Asked>,
+    answer: &Answer,
+    policy: Policy<R>,
+    lookups: Lookups<R, A>,
+    with: &A,
+) -> Next
 where
     R: IsResult,
-    R::Ok: Serialize,
     A: Sync,
 {
-    let next = asked.find_out(answer, lookups, with).await;
+    let next = asked.find_out(answer, policy, lookups, with).await;
     if matches!(next, Next::Enter) {
         // Whatever was declared before the look-ups was tried; what stands behind them may be now.
         Arc::make_mut(asked).after_asking();
@@ -271,7 +271,6 @@ impl Run {
 async fn detached<R, F>(policy: Policy<R>, run: Run, body: F) -> Ended<R>
 where
     R: IsResult + Send + 'static,
-    R::Ok: Serialize + DeserializeOwned,
     F: Future<Output = R> + Send + 'static,
 {
     let Run { asked, holding, attempt, grant } = run;
@@ -285,7 +284,6 @@ where
 async fn in_place<R, F>(policy: Policy<R>, run: Run, body: F) -> Ended<R>
 where
     R: IsResult,
-    R::Ok: Serialize + DeserializeOwned,
     F: Future<Output = R>,
 {
     let Run { asked, holding, attempt, grant } = run;

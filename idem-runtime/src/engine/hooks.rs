@@ -4,11 +4,9 @@
 
 use std::{fmt, sync::Arc};
 
-use serde::Serialize;
-
 use super::{
     Engine,
-    codec::{self, IsResult, Policy},
+    codec::{IsResult, Policy, ValueCodec},
 };
 use crate::{
     identity::{Digest, Resources},
@@ -123,6 +121,7 @@ pub fn again<T: Again>(value: &T) -> T {
 
 /// Look-ups over the values that they need.
 pub(crate) struct Asking<'a, R: IsResult, A> {
+    pub(crate) values: ValueCodec<R::Ok>,
     pub(crate) lookups: Lookups<R, A>,
     pub(crate) with: &'a A,
     pub(crate) engine: &'a Arc<Engine>,
@@ -132,7 +131,6 @@ pub(crate) struct Asking<'a, R: IsResult, A> {
 impl<R, A> Asks<R::Ok> for Asking<'_, R, A>
 where
     R: IsResult,
-    R::Ok: Serialize,
     A: Sync,
 {
     fn ask(&self, step: RecoveryStep, operation: Unsettled) -> Option<BoxFuture<'_, Answered<R::Ok>>> {
@@ -145,7 +143,7 @@ where
     }
 
     fn stored(&self, value: &R::Ok) -> (Stored, Arc<[Digest]>) {
-        match codec::write(value, self.engine.config.result_bytes_max) {
+        match self.values.write(value, self.engine.config.result_bytes_max) {
             Ok(stored) => {
                 let named = self.resources.of_result(&stored.bytes, self.engine.identity_key.as_ref());
                 (stored, named)

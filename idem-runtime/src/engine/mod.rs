@@ -23,11 +23,12 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-pub use around::{outcome, prepare, probe, scope};
+pub use around::{Overheard, outcome, overheard, prepare, probe, scope};
 pub use bulk::bulk;
-pub use caller::{ToolCallSource, current, source};
+pub use caller::{Caller, ToolCallSource, current, source};
 pub use codec::{
     ClassedError, IsResult, MuteError, Policy, Probe, SerdeError, TakesRefusal, TextError, UnclassedError,
+    Unsuccessful, ValueCodec,
 };
 pub use guard::Guard;
 pub use hooks::{Again, Hooks, again};

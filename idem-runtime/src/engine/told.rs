@@ -4,12 +4,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde::{Serialize, de::DeserializeOwned};
-
 use super::{
     around::{self, Heard},
     asked::Asked,
-    codec::{self, IsResult, Policy},
+    codec::{IsResult, Policy},
     enter::words,
     tool_call::Attempt,
 };
@@ -33,15 +31,14 @@ impl Asked {
     pub(super) fn end<R>(&self, policy: Policy<R>, attempt: &Attempt, output: &R) -> (End, Held)
     where
         R: IsResult,
-        R::Ok: Serialize,
     {
         let config = &self.engine.config;
         let reference = attempt.heard().take();
         let retain = self.reserve.retain;
         let pause = self.pause(attempt.number());
         let end = |ending, stored, resources| End { ending, reference, stored: Some(stored), retain, pause, resources };
-        match output.as_result() {
-            Ok(value) => match codec::write(value, config.result_bytes_max) {
+        match policy.judge(output) {
+            Ok(value) => match policy.values.write(value, config.result_bytes_max) {
                 Ok(stored) => {
                     let named = self.resources.of_result(&stored.bytes, self.engine.identity_key.as_ref());
                     (end(Ending::Ok, stored, named), Held::Result)
@@ -51,13 +48,13 @@ impl Asked {
                     (end(Ending::Ok, stored, Arc::default()), Held::NoResult(why))
                 }
             },
-            Err(error) => {
-                let ending = match (policy.classify)(error) {
+            Err((class, stored)) => {
+                let ending = match class {
                     ErrorClass::Retryable => Ending::Retryable,
                     ErrorClass::Final => Ending::Final,
                     ErrorClass::Unknown => Ending::Unknown,
                 };
-                (end(ending, (policy.errors.write)(error), Arc::default()), Held::Result)
+                (end(ending, stored, Arc::default()), Held::Result)
             }
         }
     }
@@ -76,6 +73,15 @@ impl<R> Ended<R> {
         }
     }
 
+    /// Whether the body gave a value that is no success: it is its caller's to do something about it, not another
+    /// attempt's.
+    pub(super) fn gave_way(&self, policy: Policy<R>) -> bool
+    where
+        R: IsResult,
+    {
+        matches!(&self.ran, Ran::Ended { output, .. } if output.as_result().is_ok() && policy.judge(output).is_err())
+    }
+
     /// How long the next attempt is to wait.
     pub(super) fn pause(&self) -> Duration {
         match &self.ran {
@@ -88,7 +94,6 @@ impl<R> Ended<R> {
     pub(super) fn told(self, policy: Policy<R>) -> R
     where
         R: IsResult,
-        R::Ok: DeserializeOwned,
     {
         let state = self.state();
         let Self { asked, attempt, grant, ran } = self;
@@ -108,16 +113,15 @@ impl<R> Ended<R> {
         if let Ok(settled) = &end.settled {
             asked.settled(&grant, settled, end.stored.clone(), end.reference.clone());
         }
-        match output.into_result() {
-            Ok(value) => {
+        match policy.judge(&output) {
+            Ok(_) => {
                 if matches!(state, Some(state) if state != State::Succeeded) {
                     let why = "the tool says that it succeeded, without the provider's reference that it requires";
                     return refuse(policy, refusal(RefusalKind::Unknown).because(why));
                 }
                 around::tell(|| Heard::Success(success(&attempt, &grant, end)));
-                R::from_result(Ok(value))
             }
-            Err(error) => {
+            Err((class, said)) => {
                 if let Ok(Settled::Late { record }) = &end.settled
                     && record.state == State::Succeeded
                 {
@@ -125,11 +129,9 @@ impl<R> Ended<R> {
                     let told = || asked.told(record, "operation", None, Arc::clone(attempt.record()));
                     return replay(policy, asked.spec.contract_version(), record, told);
                 }
-                let said = || words(Some(&(policy.errors.write)(&error)));
-                let class = (policy.classify)(&error);
                 if class != ErrorClass::Unknown && state.is_some_and(State::is_unsettled) {
                     // It proves something about its own attempt, and nothing about the one before.
-                    return refuse(policy, refusal(RefusalKind::Unknown).because(said()));
+                    return refuse(policy, refusal(RefusalKind::Unknown).because(words(Some(&said))));
                 }
                 around::tell(|| {
                     let kind = match (state, class) {
@@ -137,11 +139,11 @@ impl<R> Ended<R> {
                         (_, ErrorClass::Retryable) => RefusalKind::FailedRetryable,
                         (_, ErrorClass::Unknown) => RefusalKind::Unknown,
                     };
-                    Heard::Refusal(refusal(kind).because(said()))
+                    Heard::Failure(refusal(kind).because(words(Some(&said))))
                 });
-                R::from_result(Err(error))
             }
         }
+        output
     }
 }
 
@@ -166,7 +168,7 @@ fn success(attempt: &Attempt, grant: &Grant, end: effect::Ended) -> Told {
 pub(super) fn deny<R: IsResult>(policy: Policy<R>, denied: R::Err) -> R {
     around::tell(|| {
         let words = words(Some(&(policy.errors.write)(&denied)));
-        Heard::Refusal(Refusal::new(RefusalKind::Denied).because(words))
+        Heard::Failure(Refusal::new(RefusalKind::Denied).because(words))
     });
     R::from_result(Err(denied))
 }
@@ -180,7 +182,6 @@ pub(super) fn refuse<R: IsResult>(policy: Policy<R>, refusal: Refusal) -> R {
 pub(super) fn replayed<R>(policy: Policy<R>, asked: &Asked, answer: &Answer) -> R
 where
     R: IsResult,
-    R::Ok: DeserializeOwned,
 {
     let Answer { record, by, generations, .. } = answer;
     let told = || {
@@ -194,7 +195,6 @@ where
 fn replay<R>(policy: Policy<R>, current: u32, record: &Record, told: impl FnOnce() -> Told) -> R
 where
     R: IsResult,
-    R::Ok: DeserializeOwned,
 {
     let refusal = |kind| Refusal::new(kind).of(record.operation).first_at(record.reserved_at);
     let stored = record.stored.as_ref();
@@ -205,13 +205,13 @@ where
         return match typed {
             None => refuse(policy, refusal),
             Some(error) => {
-                around::tell(|| Heard::Refusal(refusal));
+                around::tell(|| Heard::Failure(refusal));
                 R::from_result(Err(error))
             }
         };
     }
     match stored {
-        Some(stored) if stored.kind == StoredKind::Value => match codec::read(stored) {
+        Some(stored) if stored.kind == StoredKind::Value => match policy.values.read(stored) {
             Ok(value) => {
                 around::tell(|| Heard::Success(told()));
                 R::from_result(Ok(value))

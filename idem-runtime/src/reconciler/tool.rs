@@ -4,11 +4,11 @@
 
 use std::{fmt, sync::Arc};
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::{
-    engine::{Ask, Asking, Engine, IsResult, Lookups, Policy, ToolCall},
+    engine::{Ask, Asking, Engine, IsResult, Lookups, Policy, ToolCall, ValueCodec},
     identity::Resources,
     ledger::{BoxFuture, Judge},
     reconcile::{Chain, Unsettled},
@@ -47,14 +47,15 @@ pub struct Bound<R: IsResult, S> {
     spec: &'static ToolSpec,
     of: Option<&'static str>,
     state: S,
+    values: ValueCodec<R::Ok>,
     lookups: Lookups<R, S>,
     resend: Option<Resend<S>>,
 }
 
 impl<R: IsResult, S> Bound<R, S> {
     /// A tool with its state.
-    pub fn new(_policy: Policy<R>, spec: &'static ToolSpec, state: S) -> Self {
-        Self { spec, of: None, state, lookups: Lookups::NONE, resend: None }
+    pub fn new(policy: Policy<R>, spec: &'static ToolSpec, state: S) -> Self {
+        Self { spec, of: None, state, values: policy.values, lookups: Lookups::NONE, resend: None }
     }
 
     /// The type whose method the tool is.
@@ -87,7 +88,7 @@ impl<R: IsResult, S> Bound<R, S> {
     pub fn tool(self) -> BoundTool
     where
         R: 'static,
-        R::Ok: Serialize + Send,
+        R::Ok: Send,
         S: Send + Sync + 'static,
     {
         let Self { spec, of, .. } = self;
@@ -98,7 +99,7 @@ impl<R: IsResult, S> Bound<R, S> {
 impl<R, S> Work for Bound<R, S>
 where
     R: IsResult + 'static,
-    R::Ok: Serialize + Send,
+    R::Ok: Send,
     S: Send + Sync + 'static,
 {
     fn pass<'a>(
@@ -110,7 +111,8 @@ where
     ) -> BoxFuture<'a, Judge> {
         Box::pin(async move {
             let resources = Resources::of_result_alone(self.spec);
-            let asking = Asking { lookups: self.lookups, with: &self.state, engine, resources: &resources };
+            let asking =
+                Asking { values: self.values, lookups: self.lookups, with: &self.state, engine, resources: &resources };
             chain.pass(operation, fence, &asking).await
         })
     }

@@ -13,6 +13,8 @@ pub use parts::{
     TemplatePart,
 };
 
+use crate::config::Config;
+
 /// One annotated tool.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ToolSpec {
@@ -231,6 +233,23 @@ impl ToolSpec {
         self.version
     }
 
+    /// The scope within which equal calls are one operation.
+    pub const fn scope_kind(&self) -> ScopeKind {
+        self.scope.kind()
+    }
+
+    /// Whether equal arguments alone lead to the same operation, whatever id comes with them: some alternative of the key is
+    /// made of arguments only, and the tool names no `resource` that another operation could change in between.
+    pub fn goes_by_arguments(&self) -> bool {
+        self.resources.is_empty() && self.key.iter().any(KeySource::is_arguments)
+    }
+
+    /// For how long equal arguments under a new id lead to a finished operation.
+    pub fn remembers_arguments(&self, config: &Config) -> Duration {
+        let held = self.retain.unwrap_or(config.retain);
+        self.window.map_or(held, |window| window.min(held))
+    }
+
     pub(crate) const fn declared_scope(&self) -> ScopeSpec {
         self.scope
     }
@@ -364,6 +383,26 @@ fn without_paths(type_name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_equal_arguments_lead_to_is_the_key_s_to_say() {
+        const ARGS: KeySource = KeySource::Args;
+        const ID: KeySource = KeySource::ToolCallId;
+        let of = |key: &'static [KeySource]| ToolSpec::new("send", "app").key(key);
+        assert!(ToolSpec::new("send", "app").goes_by_arguments(), "`tool_call_id|args` is the default");
+        assert!(of(&[KeySource::Template(&[TemplatePart::Value("order")])]).goes_by_arguments());
+        assert!(of(&[KeySource::All(&[ARGS, KeySource::ArgsOf(&["order"])])]).goes_by_arguments());
+        assert!(!of(&[ID, KeySource::OperationId]).goes_by_arguments());
+        assert!(!of(&[KeySource::All(&[ARGS, ID])]).goes_by_arguments());
+        let reopened = of(&[ARGS]).resources(&[&[TemplatePart::Value("order")]]);
+        assert!(!reopened.goes_by_arguments(), "another operation makes them a new intent");
+
+        let (config, day) = (Config::default(), Duration::from_hours(24));
+        assert_eq!(of(&[ARGS]).remembers_arguments(&config), config.retain);
+        assert_eq!(of(&[ARGS]).retain(86_400, 0).remembers_arguments(&config), day);
+        assert_eq!(of(&[ARGS]).retain(86_400, 0).window(60, 0).remembers_arguments(&config), Duration::from_mins(1));
+        assert_eq!(of(&[ARGS]).retain(86_400, 0).window(172_800, 0).remembers_arguments(&config), day);
+    }
 
     #[test]
     fn r012_functions_of_one_name_are_two_tools() {

@@ -155,6 +155,17 @@ pub enum OnUnknown {
     Tell,
 }
 
+impl KeySource {
+    /// Whether it is made of arguments only.
+    pub(super) fn is_arguments(&self) -> bool {
+        match self {
+            Self::Args | Self::ArgsOf(_) | Self::Template(_) => true,
+            Self::ToolCallId | Self::OperationId => false,
+            Self::All(all) => all.iter().all(Self::is_arguments),
+        }
+    }
+}
+
 #[cfg(feature = "testing")]
 impl KeySource {
     /// The names of what it is made of: `args(…)` where it names some.
