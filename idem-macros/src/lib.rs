@@ -30,6 +30,7 @@ use proc_macro2::TokenStream;
 
 use crate::attribute::Attribute;
 use crate::mistakes::Mistakes;
+use crate::model::Home;
 use crate::signature::Reading;
 use crate::validate::Kind;
 
@@ -58,6 +59,18 @@ pub fn tool(arguments: proc_macro::TokenStream, item: proc_macro::TokenStream) -
 #[proc_macro]
 pub fn tools(tools: proc_macro::TokenStream) -> proc_macro::TokenStream {
     tool_set::expand(tools.into()).into()
+}
+
+/// `#[idempotent]` for tools of an rmcp server: the same words, and `crate = ::idem_rmcp` where nothing else is said.
+///
+/// Beside a tool in an inherent impl stands `NAME_spec()`, its description, for `idem_rmcp::Adapter::guard`. The chapter is on
+/// the front page of `idem_rmcp`, which exports this under the name `idempotent`.
+#[proc_macro_attribute]
+pub fn idempotent_for_rmcp(
+    arguments: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    expand_for(Home::Rmcp, arguments.into(), item.into()).into()
 }
 
 /// Says of each error of a type what it proves about the effect: nothing happened, or nothing is known.
@@ -90,6 +103,10 @@ pub fn harness_at(tokens: proc_macro::TokenStream) -> proc_macro::TokenStream {
 
 /// The whole macro on tokens that also exist outside the compiler, so that tests can call it.
 fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    expand_for(Home::Runtime, arguments, item)
+}
+
+fn expand_for(home: Home, arguments: TokenStream, item: TokenStream) -> TokenStream {
     let mut mistakes = Mistakes::new();
     let attribute = Attribute::read(arguments, &mut mistakes);
     let item = match signature::read(item, &mut mistakes) {
@@ -98,7 +115,7 @@ fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     };
     let plain = item.unguarded();
     let name = item.name.clone();
-    let expansion = match validate::validate(&attribute, *item, &mut mistakes) {
+    let expansion = match validate::validate(home, &attribute, *item, &mut mistakes) {
         Some(tool) if mistakes.is_empty() => expand::expand(&tool),
         _ => mistakes.beside(plain),
     };

@@ -11,6 +11,22 @@ use crate::signature::Parameter;
 use crate::types::TakesCall;
 use crate::words::Choice;
 
+/// Whose attribute it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// The runtime's own.
+    Runtime,
+    /// That of the adapter for rmcp.
+    Rmcp,
+}
+
+/// Who can ask for the tool's description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Nobody,
+    Everybody,
+}
+
 /// One tool.
 #[derive(Debug)]
 pub(crate) struct Tool {
@@ -36,6 +52,8 @@ pub(crate) struct Tool {
     pub(crate) refuse: Option<Path>,
     /// Where other functions find it.
     pub(crate) standing: Standing,
+    /// Whether `…_spec` stands beside it.
+    pub(crate) shown: Shown,
     /// Whether `…_outcome` stands beside it.
     pub(crate) sibling: Sibling,
     /// What stands beside it for the reconciler.

@@ -9,8 +9,8 @@ use quote::{format_ident, quote};
 use super::{kept, private};
 use crate::duration::Length;
 use crate::model::{
-    Described, KeptArguments, KeySource, Naming, Param, Recovery, RecoveryStep, Reference, Retry, Scope, Standing,
-    TemplatePart, Tool,
+    Described, KeptArguments, KeySource, Naming, Param, Recovery, RecoveryStep, Reference, Retry, Scope, Shown,
+    Standing, TemplatePart, Tool,
 };
 use crate::scope::ScopeKind;
 use crate::words::Choice;
@@ -29,7 +29,7 @@ pub(super) fn used(tool: &Tool) -> TokenStream {
 
 /// Whether several functions share the description: then it has a function of its own.
 pub(super) fn is_lent(tool: &Tool) -> bool {
-    tool.descriptor.is_some() || tool.harness.is_some()
+    tool.descriptor.is_some() || tool.harness.is_some() || tool.shown == Shown::Everybody
 }
 
 /// The name of the function that lends the description.
@@ -42,13 +42,30 @@ pub(super) fn lending(tool: &Tool) -> TokenStream {
     let private = private(tool);
     let kept = kept(tool);
     let (name, item) = (function(tool), tokens(tool));
+    let shown = (tool.shown == Shown::Everybody).then(|| showing(tool));
     quote! {
+        #shown
         #[doc(hidden)]
         #(#kept)*
         #[allow(clippy::all, clippy::pedantic, clippy::nursery, reason = "written by `#[idempotent]`")]
         fn #name() -> &'static #private::ToolSpec {
             #item
             &__IDEM_TOOL
+        }
+    }
+}
+
+/// `fn …_spec`, for everybody.
+fn showing(tool: &Tool) -> TokenStream {
+    let (private, kept, vis, used) = (private(tool), kept(tool), &tool.vis, used(tool));
+    let name = format_ident!("{}_spec", tool.sig.ident);
+    let doc = format!(" The description of the tool `{}`.", tool.spec.function);
+    quote! {
+        #[doc = #doc]
+        #(#kept)*
+        #[allow(dead_code, deprecated, clippy::all, clippy::pedantic, clippy::nursery, reason = "written by `#[idempotent]`")]
+        #vis fn #name() -> &'static #private::ToolSpec {
+            #used
         }
     }
 }

@@ -23,14 +23,14 @@ use syn::{Expr, Path, Visibility};
 
 use crate::attribute::Attribute;
 use crate::mistakes::Mistakes;
-use crate::model::{Caller, Place, Receiver, Sibling, Standing, Tool};
+use crate::model::{Caller, Home, Place, Receiver, Shown, Sibling, Standing, Tool};
 use crate::signature::{Item, Me, TakesSelf};
 use crate::types::{self, TakesCall};
 
 use self::parameters::Parameters;
 
 /// The model, or `None` after mistakes were told. Each check runs whatever the others find.
-pub(crate) fn validate(attribute: &Attribute, item: Item, mistakes: &mut Mistakes) -> Option<Tool> {
+pub(crate) fn validate(home: Home, attribute: &Attribute, item: Item, mistakes: &mut Mistakes) -> Option<Tool> {
     let function = function::check(&item, mistakes);
     let context = attribute.expression("ctx", mistakes);
     let parameters = Parameters::read(attribute, &item, context.as_ref(), mistakes);
@@ -43,13 +43,14 @@ pub(crate) fn validate(attribute: &Attribute, item: Item, mistakes: &mut Mistake
     hooks::check(attribute, &item, &parameters, mistakes);
     let classify = attribute.path("classify", mistakes);
     let refuse = attribute.path("refuse", mistakes);
-    let runtime = runtime(attribute, mistakes);
+    let runtime = runtime(home, attribute, mistakes);
     let wanted = attribute.flag("outcome", mistakes).unwrap_or(true);
 
     let recovery = recovery?;
     let paths = [&check, &classify, &refuse].into_iter().flatten().chain(recovery.paths());
     let standing = standing(&item, paths);
     let sibling = sibling(wanted, attribute, &item, standing);
+    let shown = shown(home, &item, standing);
     let descriptor = descriptor::read(&item, &parameters, &recovery, sibling, caller.as_ref(), mistakes);
     let found = harness::Found {
         item: &item,
@@ -62,6 +63,8 @@ pub(crate) fn validate(attribute: &Attribute, item: Item, mistakes: &mut Mistake
     let harness = harness::read(attribute, &found, mistakes);
 
     let entry = entry::read(attribute, &item, &parameters, sibling, caller.as_ref(), mistakes);
+    // A router is a set of tools already, and its tools take what only a request has.
+    let entry = entry.filter(|_| home == Home::Runtime);
     let (function, mut identity, settings) = (function?, identity?, settings?);
     let sig = item.named_signature();
     let mut steps = parameters.steps();
@@ -83,6 +86,7 @@ pub(crate) fn validate(attribute: &Attribute, item: Item, mistakes: &mut Mistake
         classify,
         refuse,
         standing,
+        shown,
         sibling,
         descriptor,
         harness,
@@ -98,8 +102,25 @@ impl From<&Me> for Receiver {
     }
 }
 
-fn runtime(attribute: &Attribute, mistakes: &mut Mistakes) -> TokenStream {
-    attribute.path("crate", mistakes).map_or_else(|| quote!(::idem_runtime), |path| quote!(#path))
+fn runtime(home: Home, attribute: &Attribute, mistakes: &mut Mistakes) -> TokenStream {
+    let usual = match home {
+        Home::Runtime => quote!(::idem_runtime),
+        Home::Rmcp => quote!(::idem_rmcp),
+    };
+    attribute.path("crate", mistakes).map_or(usual, |path| quote!(#path))
+}
+
+/// A tool of an rmcp server stands in an inherent impl, or is free. A method without visibility could also be a trait's, where
+/// a second function would be an error: rmcp's attribute beside it, or its boxed future, says that it is none.
+fn shown(home: Home, item: &Item, standing: Standing) -> Shown {
+    let of_trait = item.sig.generics.lifetimes().any(|life| life.lifetime.ident == "async_trait");
+    let beside_tool =
+        item.attrs.iter().any(|attr| attr.path().segments.last().is_some_and(|segment| segment.ident == "tool"));
+    let inherent = standing == Standing::Free
+        || !matches!(item.vis, Visibility::Inherited)
+        || beside_tool
+        || item.sig.asyncness.is_none();
+    if home == Home::Rmcp && inherent && !of_trait { Shown::Everybody } else { Shown::Nobody }
 }
 
 fn caller(

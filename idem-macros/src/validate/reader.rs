@@ -7,7 +7,7 @@ use super::parameters::Parameters;
 use super::{caller, entry, function, recovery, runtime, settings, sibling, standing};
 use crate::attribute::Attribute;
 use crate::mistakes::Mistakes;
-use crate::model::{Place, Receiver, Scope, Tool};
+use crate::model::{Home, Place, Receiver, Scope, Shown, Tool};
 use crate::scope::ScopeKind;
 use crate::signature::Item;
 use crate::words::{EFFECTS, SCOPES};
@@ -68,7 +68,7 @@ pub(crate) fn reader(attribute: &Attribute, item: Item, mistakes: &mut Mistakes)
     let parameters = Parameters::read(attribute, &item, None, mistakes);
     let caller = caller(None, &parameters, attribute, mistakes);
     let settings = settings::of_any(attribute, mistakes);
-    let runtime = runtime(attribute, mistakes);
+    let runtime = runtime(Home::Runtime, attribute, mistakes);
     let standing = standing(&item, std::iter::empty());
     let sibling = sibling(true, attribute, &item, standing);
     let entry = entry::read(attribute, &item, &parameters, sibling, caller.as_ref(), mistakes);
@@ -93,6 +93,7 @@ pub(crate) fn reader(attribute: &Attribute, item: Item, mistakes: &mut Mistakes)
         classify: None,
         refuse: None,
         standing,
+        shown: Shown::Nobody,
         sibling,
         descriptor: None,
         harness: None,
