@@ -62,7 +62,8 @@
 //! - It stands above `#[tool]` or below it. Above is the better place: there it sees what you wrote.
 //! - The arguments are what [`Parameters`](rmcp::handler::server::wrapper::Parameters) holds: they have to be `Serialize` too.
 //!   A key names what the pattern binds, `args(order_id)` for `Parameters(Order { order_id, .. }): Parameters<Order>`, or the
-//!   field, `args(order.0.order_id)` for `order: Parameters<Order>`.
+//!   field, `args(order.0.order_id)` for `order: Parameters<Order>`. A pattern is called by its place: name the parameter where
+//!   other extractors may come to stand before it, or equal arguments are strangers to those of before.
 //! - Every other extractor is no argument: mark it `#[idem(state)]`.
 //! - The call comes from the router. A parameter `call: ToolCall` (ours, by value; the first, as
 //!   [`RequestMetaObject`](rmcp::model::RequestMetaObject) takes `_meta` away) is the [`Attempt`](idem_runtime::Attempt) in the body.

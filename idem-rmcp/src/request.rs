@@ -18,8 +18,8 @@ pub const CALL_IDS: &[&str] = &["idem/callId", "claudecode/toolUseId"];
 /// Where the model's response that the call came in is looked for in `_meta`, a number or a text.
 pub const TURNS: &[&str] = &["idem/turn"];
 
-/// Where the conversation is looked for in `_meta`, the first that is there counts: ours, and what ChatGPT, Codex, opencode and
-/// Antigravity send.
+/// Where the conversation is looked for in `_meta`, the first that is there counts: ours, and what the hosts of OpenAI,
+/// Codex, opencode and Antigravity send.
 pub const CONVERSATIONS: &[&str] =
     &["idem/conversation", "openai/session", "threadId", "ai.opencode/sessionID", "antigravity.google/conversation_id"];
 

@@ -14,7 +14,11 @@ fn check(name: &str, arguments: TokenStream, item: TokenStream) {
 
 /// Expands, compares with the snapshot, and checks how long the code is that is not the user's.
 pub(super) fn check_in(room: &str, name: &str, arguments: TokenStream, item: TokenStream) {
-    let tokens = expand(arguments, item);
+    check_tokens(room, name, &expand(arguments, item));
+}
+
+/// The same for an expansion that is there already.
+pub(super) fn check_tokens(room: &str, name: &str, tokens: &TokenStream) {
     assert!(!tokens.to_string().contains("compile_error"), "{tokens}");
     let file = syn::parse2(tokens.clone()).unwrap_or_else(|error| panic!("{error} in {tokens}"));
     let text = format!(

@@ -6,5 +6,6 @@ mod harness;
 mod languages;
 mod mistakes;
 mod recovery;
+mod rmcp;
 mod snapshot;
 mod tool_set;

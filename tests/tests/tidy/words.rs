@@ -24,7 +24,7 @@ const NOWHERE: [(&[&str], &str); 7] = [
 const IN_NO_NAME: [(&[&str], &str); 1] = [(&["lock"], "say lease or reserve")];
 
 /// The crates whose names and documentation users read.
-const CRATES: [&str; 3] = ["idem-macros/src/", "idem-rig/src/", "idem-runtime/src/"];
+const CRATES: [&str; 4] = ["idem-macros/src/", "idem-rig/src/", "idem-rmcp/src/", "idem-runtime/src/"];
 
 const DOCS: Rule = Rule {
     name: "words",
