@@ -52,7 +52,7 @@ macro_rules! __idem_policy {
             $refuse,
             $crate::__idem_policy!(@classify probe, $classify),
             (&&&probe).codec(),
-            $crate::__private::ValueCodec::<<$ret as $crate::__private::IsResult>::Ok>::serde(),
+            $crate::__private::ValueCodec::serde(),
         )
     }};
     (@classify $probe:ident, (asked)) => { (&&$probe).classifier() };

@@ -139,14 +139,15 @@ impl<T> Clone for ValueCodec<T> {
 
 impl<T> Copy for ValueCodec<T> {}
 
-impl<T: Serialize + DeserializeOwned> ValueCodec<T> {
+impl<T> ValueCodec<T> {
     /// As serde has it; every value is a success.
-    pub fn serde() -> Self {
+    pub fn serde() -> Self
+    where
+        T: Serialize + DeserializeOwned,
+    {
         Self::new(|value| serde_json::to_vec(value), |json| serde_json::from_slice(json))
     }
-}
 
-impl<T> ValueCodec<T> {
     /// A framework's own way; what is written is JSON.
     pub fn new(write: fn(&T) -> serde_json::Result<Vec<u8>>, read: fn(&[u8]) -> serde_json::Result<T>) -> Self {
         Self { write, read, fails: |_| None }
