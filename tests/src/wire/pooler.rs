@@ -18,7 +18,7 @@ use super::{
     frame::{Frame, Startup},
 };
 
-/// How many connections those have between them who say the same at the beginning.
+/// How many connections a pooler lends, if nothing else is said.
 const LENT_MAX: usize = 3;
 
 /// A pooler in front of a server.
@@ -31,6 +31,8 @@ pub struct Pooler {
 #[derive(Debug)]
 struct Shared {
     target: u16,
+    /// How many connections those have between them who say the same at the beginning.
+    lent_max: usize,
     state: Mutex<State>,
 }
 
@@ -65,7 +67,12 @@ struct Backend {
 impl Pooler {
     /// A pooler in front of the server at this port of 127.0.0.1.
     pub fn to(port: u16) -> Self {
-        let shared = Arc::new(Shared { target: port, state: Mutex::default() });
+        Self::of(port, LENT_MAX)
+    }
+
+    /// One that lends so many connections at once to those who say the same at the beginning.
+    pub fn of(port: u16, lent_max: usize) -> Self {
+        let shared = Arc::new(Shared { target: port, lent_max, state: Mutex::default() });
         Self { listening: Listening::start(&shared, serve), shared }
     }
 
@@ -102,7 +109,7 @@ impl Shared {
 
     fn free(&self, startup: &Startup) -> Arc<Semaphore> {
         let mut state = self.state();
-        Arc::clone(&state.lane(startup).free)
+        Arc::clone(&state.lane(startup, self.lent_max).free)
     }
 
     /// A connection, another one than `last` if there is one or may be.
@@ -111,9 +118,9 @@ impl Shared {
         let number = {
             let mut state = self.state();
             state.lent += 1;
-            let lane = state.lane(startup);
+            let lane = state.lane(startup, self.lent_max);
             let other = lane.idle.iter().position(|backend| Some(backend.number) != last);
-            let at = other.or((lane.opened == LENT_MAX).then_some(0));
+            let at = other.or((lane.opened == self.lent_max).then_some(0));
             if let Some(backend) = at.and_then(|at| lane.idle.remove(at)) {
                 state.moved += usize::from(last.is_some_and(|last| last != backend.number));
                 return Ok((backend, permit));
@@ -126,31 +133,31 @@ impl Shared {
         match Backend::open(self.target, startup, number).await {
             Ok(backend) => Ok((backend, permit)),
             Err(error) => {
-                self.state().lane(startup).opened -= 1;
+                self.state().lane(startup, self.lent_max).opened -= 1;
                 Err(error)
             }
         }
     }
 
     fn give_back(&self, startup: &Startup, backend: Backend) {
-        self.state().lane(startup).idle.push_back(backend);
+        self.state().lane(startup, self.lent_max).idle.push_back(backend);
     }
 
     fn drop_backend(&self, startup: &Startup, backend: Backend) {
         drop(backend);
         let mut state = self.state();
         state.broken_off += 1;
-        state.lane(startup).opened -= 1;
+        state.lane(startup, self.lent_max).opened -= 1;
     }
 }
 
 impl State {
-    fn lane(&mut self, startup: &Startup) -> &mut Lane {
+    fn lane(&mut self, startup: &Startup, lent_max: usize) -> &mut Lane {
         self.lanes.entry(startup.clone()).or_insert_with(|| Lane {
             clients: 0,
             idle: VecDeque::new(),
             opened: 0,
-            free: Arc::new(Semaphore::new(LENT_MAX)),
+            free: Arc::new(Semaphore::new(lent_max)),
         })
     }
 }
@@ -184,7 +191,7 @@ struct Client<'a> {
 
 impl<'a> Client<'a> {
     fn new(shared: &'a Shared, startup: Startup) -> Self {
-        shared.state().lane(&startup).clients += 1;
+        shared.state().lane(&startup, shared.lent_max).clients += 1;
         Self { shared, startup }
     }
 }
@@ -192,7 +199,7 @@ impl<'a> Client<'a> {
 impl Drop for Client<'_> {
     fn drop(&mut self) {
         let mut state = self.shared.state();
-        let lane = state.lane(&self.startup);
+        let lane = state.lane(&self.startup, self.shared.lent_max);
         lane.clients -= 1;
         if lane.clients == 0 {
             state.lanes.remove(&self.startup);

@@ -97,11 +97,10 @@ async fn r076_control_a_session_breaks_behind_the_pooler() {
     assert!(!needs_a_session("", "begin; set local jit = off; update idem_operations set state = 'x'"));
 }
 
-/// Many callers of several processes, whose transactions are mixed on three connections.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn r076_callers_behind_a_pooler_share_three_connections() {
+/// Many callers of several processes, whose transactions are mixed on this many connections.
+async fn callers_share(connections: usize) {
     let cluster = Cluster::own().expect("a server");
-    let pooler = Pooler::to(cluster.port().expect("a port"));
+    let pooler = Pooler::of(cluster.port().expect("a port"), connections);
     let address = through(&cluster.ledger().expect("a schema"), pooler.port());
     let (till, mut callers) = (Till::default(), JoinSet::new());
     for process in 0..4 {
@@ -120,4 +119,15 @@ async fn r076_callers_behind_a_pooler_share_three_connections() {
         assert_eq!(till.count(&format!("order {nth}")), 1);
     }
     assert_eq!(pooler.broken_off(), 0, "somebody was cut off in a transaction");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn r076_callers_behind_a_pooler_share_three_connections() {
+    callers_share(3).await;
+}
+
+/// Nobody waits in a transaction for somebody else's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn r076_callers_behind_a_pooler_share_a_pool_of_one() {
+    callers_share(1).await;
 }
