@@ -135,8 +135,8 @@ impl ToolSet {
     }
 }
 
-const PANICKED: &str = "the tool did not end as it should; whether it did something is not known: do not call it again \
-                        without asking a person";
+const PANICKED: &str = "Outcome unknown: the tool did not end as it should, and may have done something. Do not call \
+                        again; it has to be checked first.";
 
 fn reply<'a>(call: &'a WireCall, answer: &'a Answer) -> Reply<'a> {
     Reply { call, text: &answer.text, structured: answer.result.as_ref(), is_error: answer.is_error }

@@ -1,6 +1,6 @@
 //! Anthropic Messages: `tool_use` blocks, answered by `tool_result` blocks of one user's message.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     Format, Wire, arguments,
@@ -62,7 +62,12 @@ impl Format for Anthropic {
                 if let Some(blocks) = so_far.get_mut("content").and_then(Value::as_array_mut)
                     && at == blocks.len()
                 {
-                    blocks.push(event.get("content_block").cloned().unwrap_or_default());
+                    let mut block = event.get("content_block").cloned().unwrap_or_default();
+                    // The `{}` that it begins with means that the input is to come: none yet.
+                    if block.get("input").and_then(Value::as_object).is_some_and(Map::is_empty) {
+                        block["input"] = "".into();
+                    }
+                    blocks.push(block);
                 }
             }
             "content_block_delta" => {

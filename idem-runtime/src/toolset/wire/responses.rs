@@ -21,7 +21,8 @@ impl Format for Responses {
         if let Some(error) = failed {
             return Err(Unreadable::failed(Wire::OpenAiResponses, error));
         }
-        if body.get("type").is_some() {
+        // One item alone; a message may stand there without its type.
+        if body.get("type").is_some() || body.get("role").is_some() {
             return Ok(read(std::slice::from_ref(body), false));
         }
         let Some(items) = body.get("output").and_then(Value::as_array).or_else(|| body.as_array()) else {
