@@ -25,6 +25,9 @@ mod tools;
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Counts {
+    /// Why, for readers.
+    #[serde(default)]
+    why: String,
     wire: String,
     calls: usize,
     #[serde(default)]
@@ -144,8 +147,9 @@ async fn check(folder: &Path, counts: &Path) {
         let tools = tools::set(&setup.world);
         let (mut calls, mut wrong) = (0, Vec::new());
         for (set, files) in &sets {
-            let came = play(&setup, &tools, wire(&expected[set].wire), set, files).await;
+            let mut came = play(&setup, &tools, wire(&expected[set].wire), set, files).await;
             calls += came.calls;
+            came.why.clone_from(&expected[set].why);
             if came != expected[set] {
                 wrong.push(format!("{set}: {came:?}, and not {:?}", expected[set]));
             }

@@ -125,7 +125,7 @@ const SERVER: &str = "IDEM_TEST_POSTGRES_URL";
 
 /// Recordings that stand beside the repository on some machines, below `../shared`, and the variable that names each to its
 /// tests. Without one the tests use those of the repository.
-const RECORDINGS: [(&str, &str); 1] = [("IDEM_TRACES_DIR", "traces")];
+const RECORDINGS: [(&str, &str); 2] = [("IDEM_TRACES_DIR", "traces"), ("IDEM_RECORDED_DIR", "transcripts")];
 
 /// nextest runs tests of all binaries at once; without it cargo's own runner tells the same, later. Each of nextest's tests
 /// is a process of its own: one server for all of them is started before, unless one is named.
@@ -133,8 +133,13 @@ fn tests(sh: &Shell) -> Result<()> {
     let mut named = Vec::new();
     for (variable, folder) in RECORDINGS {
         let folder = sh.current_dir().with_file_name("shared").join(folder);
-        if sh.var(variable).is_err() && folder.is_dir() {
+        if sh.var(variable).is_ok() {
+            continue;
+        }
+        if folder.is_dir() {
             named.push(sh.push_env(variable, folder));
+        } else {
+            println!("{} is not there: its tests read the repository's own recordings alone", folder.display());
         }
     }
     let run: &[&str] = if needs::answers(sh, "cargo", &["nextest", "--version"]) {

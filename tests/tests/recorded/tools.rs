@@ -1,8 +1,17 @@
 //! A tool for every name in the recordings. Each has an effect that the world counts, whatever it was at home: what is
 //! recorded is how calls are written.
 
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
 use idem_runtime::{ToolCall, ToolSet, idempotent, tools};
-use idem_tests::{tools::ToolError, world::World};
+use idem_tests::{
+    tools::{ToolError, classify},
+    world::World,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Tools that take something: the id of the call, or equal arguments, make a repeat.
@@ -46,16 +55,12 @@ effects! {
     repeat_text(text: String, times: Option<u64>);
     get_user_details(user_id: String);
     get_reservation_details(reservation_id: String);
-    cancel_reservation(reservation_id: String);
     search_direct_flight(origin: String, destination: String, date: String);
     search_onestop_flight(origin: String, destination: String, date: String);
-    book_reservation(
-        user_id: String, origin: String, destination: String, flight_type: String, cabin: String, flights: Value,
-        passengers: Value, payment_methods: Value, total_baggages: i64, nonfree_baggages: i64, insurance: String
-    );
     think(thought: String);
     transfer_to_human_agents(summary: String);
     calculate(expression: String);
+    weather(latitude: String, longitude: String);
 }
 
 effects_of_nothing! {
@@ -68,11 +73,88 @@ effects_of_nothing! {
     llm_version;
     first_tool;
     second_tool;
+    best_language_to_learn;
+}
+
+/// An airline, as far as the recorded bookings need one: every flight has one price, and a certificate pays once.
+#[derive(Clone)]
+struct Airline {
+    world: World,
+    spent: Arc<Mutex<BTreeSet<String>>>,
+}
+
+const PRICE: i64 = 305;
+
+#[derive(Serialize, Deserialize)]
+struct Reservation {
+    reservation_id: String,
+}
+
+impl Airline {
+    fn pay(&self, methods: &Value) -> Result<(), ToolError> {
+        let methods: Vec<(&str, i64)> = methods
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|method| Some((method["payment_id"].as_str()?, method["amount"].as_i64()?)))
+            .collect();
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = methods.iter().any(|(id, _)| spent.contains(*id));
+        if gone || methods.iter().map(|(_, amount)| amount).sum::<i64>() != PRICE {
+            return Err(ToolError::Declined);
+        }
+        let certificates = methods.iter().filter(|(id, _)| id.starts_with("certificate_"));
+        spent.extend(certificates.map(|(id, _)| (*id).to_owned()));
+        Ok(())
+    }
+}
+
+/// The recordings name reservations as the airline of the benchmark does: `HATHAT`, then `HATHAU` and so on.
+#[expect(clippy::too_many_arguments, reason = "as many as the recorded calls have")]
+#[idempotent(
+    scope = "conversation",
+    key = "tool_call_id|args",
+    resource = "reservation:{result.reservation_id}",
+    classify = classify
+)]
+async fn book_reservation(
+    _call: &ToolCall,
+    #[idem(state)] airline: Airline,
+    user_id: String,
+    origin: String,
+    destination: String,
+    flight_type: String,
+    cabin: String,
+    flights: Value,
+    passengers: Value,
+    payment_methods: Value,
+    total_baggages: i64,
+    nonfree_baggages: i64,
+    insurance: String,
+) -> Result<Reservation, ToolError> {
+    let _ = (user_id, origin, destination, flight_type, cabin, flights, passengers, insurance);
+    let _ = (total_baggages, nonfree_baggages);
+    airline.pay(&payment_methods)?;
+    let earlier = airline.world.count("book_reservation");
+    airline.world.effect("book_reservation");
+    let last = ["T", "U", "V"].get(earlier).ok_or(ToolError::Timeout)?;
+    Ok(Reservation { reservation_id: format!("HATHA{last}") })
+}
+
+#[idempotent(scope = "conversation", key = "tool_call_id|args", resource = "reservation:{reservation_id}")]
+async fn cancel_reservation(
+    _call: &ToolCall,
+    #[idem(state)] airline: Airline,
+    reservation_id: String,
+) -> Result<Reservation, ToolError> {
+    airline.world.effect("cancel_reservation");
+    Ok(Reservation { reservation_id })
 }
 
 /// All of them.
 pub(crate) fn set(world: &World) -> ToolSet {
     let w = || world.clone();
+    let airline = Airline { world: w(), spent: Arc::default() };
     let tools = tools![
         add(w()),
         subtract(w()),
@@ -93,10 +175,10 @@ pub(crate) fn set(world: &World) -> ToolSet {
         repeat_text(w()),
         get_user_details(w()),
         get_reservation_details(w()),
-        cancel_reservation(w()),
+        cancel_reservation(airline.clone()),
         search_direct_flight(w()),
         search_onestop_flight(w()),
-        book_reservation(w()),
+        book_reservation(airline),
         think(w()),
         transfer_to_human_agents(w()),
         calculate(w()),
@@ -109,6 +191,8 @@ pub(crate) fn set(world: &World) -> ToolSet {
         llm_version(w()),
         first_tool(w()),
         second_tool(w()),
+        best_language_to_learn(w()),
+        weather(w()),
     ];
     tools.expect("names are different")
 }
