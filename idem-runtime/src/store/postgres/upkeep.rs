@@ -3,12 +3,7 @@
 use rustc_hash::FxHashSet;
 use sqlx::Row;
 
-use super::{
-    failure::Stopped,
-    number, sql,
-    text::text,
-    work::{Work, only},
-};
+use super::{failure::Stopped, number, sql, text::text, work::Work};
 use crate::ledger::{Hold, Tally};
 
 /// All leases in one statement. Whoever runs an attempt knows no tenant's name; handles are unique over all of them.
@@ -30,7 +25,6 @@ const TALLY: &str = "\
     from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[])
         as n (tenant, id, replays, drifts, parameters)
     join idem_operations o on o.tenant = n.tenant and o.id = n.id
-    where $7::bigint is null or o.tenant = $7
     order by o.tenant, o.id
     on conflict (tenant, operation) do update set
         replays = idem_tallies.replays + excluded.replays,
@@ -83,15 +77,13 @@ impl Work<'_> {
             let (now, later) = left.into_iter().partition::<Vec<_>, _>(|(_, tally)| seen.insert(tally.row));
             left = later;
             let tenants: Vec<i64> = now.iter().map(|(tenant, _)| *tenant).collect();
-            let only = only(&tenants);
             let query = sql(TALLY)
                 .bind(tenants)
                 .bind(now.iter().map(|(_, tally)| tally.row).collect::<Vec<_>>())
                 .bind(now.iter().map(|(_, tally)| number(tally.replays)).collect::<Vec<_>>())
                 .bind(now.iter().map(|(_, tally)| number(tally.drifts)).collect::<Vec<_>>())
                 .bind(now.iter().map(|(_, tally)| parameters(tally)).collect::<Vec<_>>())
-                .bind(self.now.as_nanos())
-                .bind(only);
+                .bind(self.now.as_nanos());
             self.rows += query.execute(&mut *self.db).await?.rows_affected();
         }
         let named =

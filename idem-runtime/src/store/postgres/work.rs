@@ -70,13 +70,6 @@ pub(super) struct Name {
 /// What generations of a digest lead to, by tenant and scope: those that somebody asks for.
 type Names = FxHashMap<(i64, i64, Digest), BTreeMap<u32, i64>>;
 
-/// The one tenant of a statement, if it has one. The planner leaves the partitions of all others out where it is named: what is
-/// no function is planned anew each time, and planning is most of what a small batch costs.
-pub(super) fn only(tenants: &[i64]) -> Option<i64> {
-    let first = *tenants.first()?;
-    tenants.iter().all(|tenant| *tenant == first).then_some(first)
-}
-
 /// Records as they were committed, by tenant and handle.
 pub(super) type Begun = FxHashMap<Key, Arc<Record>>;
 
@@ -125,18 +118,17 @@ pub(super) struct Work<'a> {
     pub(super) rows: u64,
 }
 
-/// In the order of their handles, so that two batches do not wait for each other. Results are read afterwards: a record that
+/// In the order of their handles, so that two batches do not wait for each other. The one tenant of a batch is not named: before
+/// the first `analyze` a planner takes its rows for few, and looks at each of them. Results are read afterwards: a record that
 /// had to be waited for is newer than what else this statement sees.
 const HOLD: &str = records!(
     "join unnest($1::bigint[], $2::bigint[]) as asked (tenant, id) on o.tenant = asked.tenant and o.id = asked.id
-     where $3::bigint is null or o.tenant = $3
      order by o.id for update of o"
 );
 
 const RESULTS: &str = "\
     select r.tenant, r.operation, r.kind, r.bytes from unnest($1::bigint[], $2::bigint[]) as asked (tenant, id)
-    join idem_results r on r.tenant = asked.tenant and r.operation = asked.id
-    where $3::bigint is null or r.tenant = $3";
+    join idem_results r on r.tenant = asked.tenant and r.operation = asked.id";
 
 /// Draws so many tokens, after every row is held: so a record's next token is greater than its last one.
 pub(super) fn tokens(many: usize) -> String {
@@ -282,8 +274,7 @@ impl<'a> Work<'a> {
             return Ok(());
         }
         let (tenants, rows): (Vec<i64>, Vec<i64>) = keys.into_iter().unzip();
-        let only = only(&tenants);
-        let query = sql(HOLD).bind(tenants).bind(rows).bind(only);
+        let query = sql(HOLD).bind(tenants).bind(rows);
         let (mut tenants, mut rows) = (Vec::new(), Vec::new());
         for row in query.fetch_all(&mut *self.db).await? {
             let (tenant, record) = (get::<i64>(&row, "tenant")?, read::record_in(&row)?);
@@ -299,7 +290,7 @@ impl<'a> Work<'a> {
         if rows.is_empty() {
             return Ok(());
         }
-        for row in sql(RESULTS).bind(tenants).bind(rows).bind(only).fetch_all(&mut *self.db).await? {
+        for row in sql(RESULTS).bind(tenants).bind(rows).fetch_all(&mut *self.db).await? {
             let key = (get::<i64>(&row, "tenant")?, get::<i64>(&row, "operation")?);
             if let Some(held) = self.records.get_mut(&key) {
                 Arc::make_mut(&mut held.record).stored = read::stored(&row)?;
