@@ -82,8 +82,11 @@ async fn a_client_that_hung_up_and_sends_again_is_told_and_pays_once() {
     let server = serve(&bank, &Adapter::new(idem), Kind::Bodies).await;
 
     bank.keep_silent();
-    let first = tokio::spawn(post(server.url.clone(), request(7, "send_refund", &order(), &host("toolu_1"))));
-    bank.paid(1).await;
+    let mut first = tokio::spawn(post(server.url.clone(), request(7, "send_refund", &order(), &host("toolu_1"))));
+    tokio::select! {
+        () = bank.paid(1) => {}
+        answer = &mut first => panic!("the bank keeps silent: {answer:?}"),
+    }
     first.abort();
     assert!(first.await.expect_err("it hung up").is_cancelled());
 
@@ -105,8 +108,11 @@ async fn without_a_guard_a_client_that_sends_again_pays_twice() {
     let (bank, idem) = (Bank::new(), ledger().await);
     let server = serve(&bank, &Adapter::new(idem), Kind::Bodies).await;
     bank.keep_silent();
-    let first = tokio::spawn(post(server.url.clone(), request(7, "pay_silently", &order(), &host("toolu_1"))));
-    bank.paid(1).await;
+    let mut first = tokio::spawn(post(server.url.clone(), request(7, "pay_silently", &order(), &host("toolu_1"))));
+    tokio::select! {
+        () = bank.paid(1) => {}
+        answer = &mut first => panic!("the bank keeps silent: {answer:?}"),
+    }
     first.abort();
     bank.speak();
     post(server.url.clone(), request(8, "pay_silently", &order(), &host("toolu_1"))).await;
@@ -121,8 +127,11 @@ async fn a_client_with_a_session_is_dropped_in_the_middle_and_another_one_asks()
 
     bank.keep_silent();
     let client = connect().await.expect("a client");
-    let first = tokio::spawn(async move { call(&client, "send_refund", &order(), &host("toolu_1")).await });
-    bank.paid(1).await;
+    let mut first = tokio::spawn(async move { call(&client, "send_refund", &order(), &host("toolu_1")).await });
+    tokio::select! {
+        () = bank.paid(1) => {}
+        answer = &mut first => panic!("the bank keeps silent: {answer:?}"),
+    }
     // The client goes with its task: it tells the server to stop, and closes its connections.
     first.abort();
     assert!(first.await.expect_err("it is gone").is_cancelled());
