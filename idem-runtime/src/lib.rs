@@ -64,7 +64,7 @@
 //!
 //! A tokio runtime with its time driver on. The feature `sqlite` (on by default) brings the embedded ledger; without it
 //! there is `memory:`, which lasts as long as its process, and [`Builder::with_store`]. `testing` brings a clock that is
-//! moved by hand and the checks that every store passes, `reqwest` what the errors of that HTTP client prove. `foreign-flags` is for this crate's own tests.
+//! moved by hand and the checks that every store passes, `tools` [tool sets](ToolSet), which read and answer providers' messages, `reqwest` what the errors of that HTTP client prove. `foreign-flags` is for this crate's own tests.
 //!
 //! # What it does not promise
 //!
@@ -153,6 +153,6 @@ pub use tool::{Effect, ScopeKind, ToolSpec};
 pub use toolset::{ToolSet, Wire};
 
 /// The README's code runs too.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "tools"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;
