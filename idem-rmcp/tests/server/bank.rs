@@ -2,7 +2,10 @@
 //!
 //! It must not know that its client has a ledger.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use tokio::sync::watch;
 
@@ -20,12 +23,18 @@ pub(crate) struct Bank {
     effects: Arc<Mutex<Vec<Effect>>>,
     arrived: watch::Sender<usize>,
     open: watch::Sender<bool>,
+    turned_away: Arc<AtomicUsize>,
 }
 
 impl Bank {
     /// One that answers at once.
     pub(crate) fn new() -> Self {
-        Self { effects: Arc::default(), arrived: watch::Sender::new(0), open: watch::Sender::new(true) }
+        Self {
+            effects: Arc::default(),
+            arrived: watch::Sender::new(0),
+            open: watch::Sender::new(true),
+            turned_away: Arc::default(),
+        }
     }
 
     /// From here on it pays, and answers nobody.
@@ -53,6 +62,16 @@ impl Bank {
         self.arrived.send_modify(|arrived| *arrived += 1);
         self.open.subscribe().wait_for(|open| *open).await.expect("the bank is there");
         reference
+    }
+
+    /// Turns a customer away: nothing happens.
+    pub(crate) fn turn_away(&self) {
+        self.turned_away.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How often it turned somebody away.
+    pub(crate) fn turned_away(&self) -> usize {
+        self.turned_away.load(Ordering::SeqCst)
     }
 
     /// Everything that happened, in order.

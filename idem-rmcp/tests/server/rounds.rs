@@ -141,3 +141,13 @@ async fn two_clients_in_the_same_round_are_both_asked_and_pay_once() {
     assert_eq!((replays, bank.of("A-1")), (1, 1), "{both:?}");
     assert!((1..=2).contains(&asked.load(Ordering::SeqCst)));
 }
+
+#[tokio::test]
+async fn a_result_that_is_its_caller_s_to_act_on_is_not_tried_again_behind_their_back() {
+    let (bank, client, _) = stage(true).await;
+    for times in 1..=2 {
+        let result = call(&client, "ask", &order("A-1"), &host("k-1")).await;
+        assert_eq!(refused(&result), "failed_retryable", "{result:?}");
+        assert_eq!(bank.turned_away(), times, "a budget of three is the tool's, for its errors");
+    }
+}

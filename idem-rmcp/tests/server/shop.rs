@@ -64,7 +64,7 @@ impl Shop {
     }
 
     /// The tools with a guard.
-    pub(crate) fn guarded() -> [&'static ToolSpec; 7] {
+    pub(crate) fn guarded() -> [&'static ToolSpec; 8] {
         [
             Self::send_refund_spec(),
             Self::send_credit_spec(),
@@ -73,6 +73,7 @@ impl Shop {
             Self::note_spec(),
             Self::approve_spec(),
             Self::fail_spec(),
+            Self::ask_spec(),
         ]
     }
 
@@ -157,6 +158,15 @@ impl Shop {
     async fn fail(&self, order: Parameters<Order>) -> Result<CallToolResult, ErrorData> {
         let reference = self.bank.pay("", &order.0.order_id, order.0.cents).await;
         Ok(CallToolResult::error(vec![ContentBlock::text(format!("the answer to {reference} was not readable"))]))
+    }
+
+    /// Asks at the desk, which is closed.
+    #[idempotent(scope = "tenant", key = "tool_call_id", retry(max = 3, base = "1ms", cap = "1ms", deadline = "1m"))]
+    #[tool]
+    async fn ask(&self, order: Parameters<Order>) -> Result<CallToolResult, ErrorData> {
+        self.bank.turn_away();
+        let words = format!("the desk is closed; come again with {}", order.0.order_id);
+        Ok(nothing_done(CallToolResult::error(vec![ContentBlock::text(words)])))
     }
 
     /// Tells how much was paid for an order.
