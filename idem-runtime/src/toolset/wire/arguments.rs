@@ -3,7 +3,7 @@
 //! Forgiving where there is one meaning, and never guessing where there are two: an object that names a field twice, and
 //! one that is cut off, are not arguments. It must not know what a tool takes.
 
-use std::{collections::HashSet, fmt};
+use std::{borrow::Cow, collections::BTreeSet, fmt};
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -162,13 +162,41 @@ impl<'de> Visitor<'de> for EachOnce {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self, A::Error> {
-        let mut names = HashSet::new();
-        while let Some((name, _)) = fields.next_entry::<String, Self>()? {
-            if let Some(name) = names.replace(name) {
+        let mut names = BTreeSet::new();
+        while let Some((name, _)) = fields.next_entry::<Name<'de>, Self>()? {
+            if let Some(Name(name)) = names.replace(name) {
                 return Err(A::Error::custom(format_args!("{TWICE}{name}\u{0}")));
             }
         }
         Ok(self)
+    }
+}
+
+/// A field's name, without a copy where the text holds it as it is.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Name<'de>(Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(OfName)
+    }
+}
+
+struct OfName;
+
+impl<'de> Visitor<'de> for OfName {
+    type Value = Name<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Name<'de>, E> {
+        Ok(Name(Cow::Borrowed(name)))
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Name<'de>, E> {
+        Ok(Name(Cow::Owned(name.to_owned())))
     }
 }
 
