@@ -84,24 +84,24 @@ impl ToolSet {
     pub async fn run(&self, message: &Message, context: &ToolCall) -> Vec<Answer> {
         let mut answers: Vec<Option<Answer>> = vec![None; message.calls.len()];
         let mut groups: Vec<Group> = Vec::new();
-        for call in &message.calls {
-            match self.enter(call, &mut groups, context) {
+        for (at, call) in message.calls.iter().enumerate() {
+            match self.enter(at, call, &mut groups, context) {
                 Ok(()) => {}
-                Err(answer) => answers[call.position] = Some(answer),
+                Err(answer) => answers[at] = Some(answer),
             }
         }
         let mut running = JoinSet::new();
         let mut of_task = std::collections::HashMap::new();
         for group in groups {
-            let positions: Vec<usize> = group.calls.iter().map(|(position, _)| *position).collect();
-            of_task.insert(running.spawn(group.run()).id(), positions);
+            let places: Vec<usize> = group.calls.iter().map(|(at, _)| *at).collect();
+            of_task.insert(running.spawn(group.run()).id(), places);
         }
         while let Some(ended) = running.join_next_with_id().await {
             match ended {
-                Ok((_, done)) => done.into_iter().for_each(|(position, answer)| answers[position] = Some(answer)),
+                Ok((_, done)) => done.into_iter().for_each(|(at, answer)| answers[at] = Some(answer)),
                 Err(error) => {
-                    for position in of_task.remove(&error.id()).unwrap_or_default() {
-                        answers[position] = Some(Answer::refused(PANICKED));
+                    for at in of_task.remove(&error.id()).unwrap_or_default() {
+                        answers[at] = Some(Answer::refused(PANICKED));
                     }
                 }
             }
@@ -109,7 +109,8 @@ impl ToolSet {
         answers.into_iter().map(|answer| answer.unwrap_or_else(|| Answer::refused(PANICKED))).collect()
     }
 
-    fn enter(&self, call: &WireCall, groups: &mut Vec<Group>, context: &ToolCall) -> Result<(), Answer> {
+    /// `at` is where its answer stands, whatever the call says of its place.
+    fn enter(&self, at: usize, call: &WireCall, groups: &mut Vec<Group>, context: &ToolCall) -> Result<(), Answer> {
         let Some(entry) = self.get(&call.name) else {
             let names: Vec<_> = self.entries().map(|entry| format!("`{}`", entry.name())).collect();
             return Err(Answer::refused(format!("there is no tool `{}`; there is {}", call.name, names.join(", "))));
@@ -121,15 +122,11 @@ impl ToolSet {
                 [(_, first), ..] if !entry.allows_repeats() => first.clone(),
                 earlier => identified(as_the_nth(context, earlier.len()), call, entry),
             };
-            group.calls.push((call.position, again));
+            group.calls.push((at, again));
         } else {
             let context = if entry.allows_repeats() { as_the_nth(context, 0) } else { context.clone() };
             let first = identified(context, call, entry);
-            groups.push(Group {
-                entry: entry.clone(),
-                arguments: arguments.clone(),
-                calls: vec![(call.position, first)],
-            });
+            groups.push(Group { entry: entry.clone(), arguments: arguments.clone(), calls: vec![(at, first)] });
         }
         Ok(())
     }
@@ -153,8 +150,8 @@ impl Group {
     /// One after the other, so that each finds what the one before it did.
     async fn run(self) -> Vec<(usize, Answer)> {
         let mut answers = Vec::with_capacity(self.calls.len());
-        for (position, call) in self.calls {
-            answers.push((position, self.entry.call(call, self.arguments.clone()).await));
+        for (at, call) in self.calls {
+            answers.push((at, self.entry.call(call, self.arguments.clone()).await));
         }
         answers
     }

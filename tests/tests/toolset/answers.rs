@@ -53,6 +53,20 @@ async fn each_call_has_one_answer_in_its_place() {
     }
 }
 
+/// A message may be put together by hand.
+#[tokio::test]
+async fn answers_stand_in_the_order_of_the_calls_whatever_these_say_of_their_places() {
+    let setup = memory(idem_runtime::Idem::builder()).await;
+    let tools = set(&Shop::new(&setup.world));
+    let calls = [(Some("id_1"), "no_such_tool", "{}"), (Some("id_2"), "list_orders", r#"{"customer": "mia"}"#)];
+    let mut message = Wire::OpenAiChat.read(&response(Wire::OpenAiChat, &calls)).expect("a message");
+    for call in &mut message.calls {
+        call.position = 7;
+    }
+    let answers = tools.run(&message, &of_its_own(&setup, Wire::OpenAiChat)).await;
+    assert_eq!(answers.iter().map(|answer| answer.is_error).collect::<Vec<_>>(), [true, false]);
+}
+
 #[tokio::test]
 async fn a_request_of_the_model_context_protocol_is_answered_by_its_result() {
     for setup in every_store().await {
