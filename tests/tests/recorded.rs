@@ -55,7 +55,9 @@ fn sets(folder: &Path) -> BTreeMap<String, Vec<PathBuf>> {
             sets.entry(format!("{}/{set}", name(&provider))).or_default().push(file);
         }
     }
-    sets.values_mut().for_each(|files| files.sort());
+    for files in sets.values_mut() {
+        files.sort();
+    }
     sets
 }
 
