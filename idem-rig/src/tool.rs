@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use idem_runtime::{Refusal, RefusalKind, ToolCall, scope};
+use idem_runtime::{Overheard, Refusal, RefusalKind, ToolCall, overheard, scope};
 use rig_agent::tool::RegisteredTool;
 use rig_core::{
     effect::{EffectKind, HandlerDescriptor, Outcome, family},
@@ -23,8 +23,9 @@ const UNKNOWN: &str = "nothing was done: the application has not said whose conv
 /// tool with [`ToolServer::registered_tool`](rig_agent::tool::server::ToolServer::registered_tool), and put each run
 /// [`within`](crate::within) its conversation.
 ///
-/// A [`Refusal`] in the tool's error (or behind it, as its `source`) is told to the model in the refusal's own words;
-/// of any other error rig says only that the tool failed.
+/// Of an error rig tells the model only that the tool failed. So what became of the guarded call is told in the words of its
+/// [`Refusal`]: the one in the tool's error (or behind it, as its `source`), or else what the first guarded function that it
+/// called came to. A model that is not told that an outcome is unknown calls again.
 ///
 /// # Panics
 /// Never: rig refuses handlers without a name alone, and such a tool does not compile.
@@ -47,7 +48,8 @@ impl<T: Tool + 'static> Serve for Guarded<T> {
             Some(carried) => {
                 let (call, id) = carried.identified(false);
                 let call = id.into_iter().fold(call, ToolCall::tool_call_id);
-                told(scope(call, self.0.serve(kind, dispatch)).await)
+                let (reply, heard) = overheard(scope(call, self.0.serve(kind, dispatch))).await;
+                told(reply, heard.as_ref())
             }
             // Not without a call: a guarded function could take one from further out, and it would not be this one.
             None => nobodys(),
@@ -64,11 +66,15 @@ pub(crate) fn result(result: ToolResult) -> Reply {
     Reply::Outcome(Ok(Outcome::ToolResult { result }))
 }
 
-/// The same answer, with a refusal in its own words.
-fn told(reply: Reply) -> Reply {
+/// The same answer, with what became of the call in the words of a refusal.
+fn told(reply: Reply, heard: Option<&Overheard>) -> Reply {
     let Reply::Outcome(Ok(Outcome::ToolResult { result: given })) = &reply else { return reply };
     let Some(error) = given.error() else { return reply };
-    let Some(refusal) = refusal(error) else { return reply };
+    let heard = match heard {
+        Some(Overheard::Refused(refusal) | Overheard::Failed(refusal)) => Some(refusal),
+        Some(Overheard::Success(_)) | None => None,
+    };
+    let Some(refusal) = refusal(error).or(heard) else { return reply };
     let again = matches!(refusal.kind(), RefusalKind::InProgress { .. } | RefusalKind::FailedRetryable);
     let error = error.clone().with_model_feedback(refusal.to_model_text()).with_retryable(again);
     result(ToolResult::failed(error))

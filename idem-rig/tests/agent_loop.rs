@@ -143,3 +143,18 @@ async fn the_model_reads_a_refusals_own_words() {
         assert!(told(&model).contains("Do not call again"), "{}: {}", setup.name(), told(&model));
     }
 }
+
+#[tokio::test]
+async fn an_error_of_the_tools_own_tells_the_model_that_its_outcome_is_unknown() {
+    for setup in every_store().await {
+        let (agent, model) =
+            agent(guarded(SendItself(Bank::losing(&setup.world, 1))), [calls("call_1", "A-1", 4_900), ends()]);
+        within(agent.prompt("Refund A-1."), &setup.call()).max_turns(5).await.expect("an answer");
+        assert!(told(&model).contains("Do not call again"), "{}: {}", setup.name(), told(&model));
+    }
+    // The control arm.
+    let bank = Bank::losing(&World::default(), 1);
+    let (agent, model) = agent(RegisteredTool::from_tool(SendUnguarded(bank)), [calls("call_1", "A-1", 4_900), ends()]);
+    agent.prompt("Refund A-1.").max_turns(5).await.expect("an answer");
+    assert!(!told(&model).contains("Do not call again"), "{}", told(&model));
+}
