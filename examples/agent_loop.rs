@@ -97,10 +97,11 @@ impl Model {
         // A real one would read both.
         assert!(!messages.is_empty() && tools[0]["function"]["name"] == "send_refund");
         self.turn += 1;
-        let call = |id: &str, name: &str, arguments: &Value| json!([{ "id": id, "type": "function", "function": { "name": name, "arguments": arguments.to_string() } }]);
-        let refund = |reason: &str| json!({ "order_id": "A-1001", "amount_cents": 4900, "reason": reason });
+        let call = |id: &str, name: &str, arguments: &str| json!([{ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } }]);
+        // Text, as a model writes it.
+        let refund = |reason: &str| format!(r#"{{"order_id":"A-1001","amount_cents":4900,"reason":"{reason}"}}"#);
         let calls = match self.turn {
-            1 => call("call_1", "find_order", &json!({ "customer": "Mia" })),
+            1 => call("call_1", "find_order", r#"{"customer":"Mia"}"#),
             2 => call("call_2", "send_refund", &refund("it was damaged")),
             3 => call("call_3", "send_refund", &refund("the goods were damaged")),
             _ => return response(&json!({ "role": "assistant", "content": "Mia has her 49 euros back." }), "stop"),
