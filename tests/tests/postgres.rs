@@ -16,12 +16,15 @@ mod postgres {
     mod pooler;
     mod reading;
     mod schema;
-    mod server;
+    pub(super) mod server;
     mod settings;
     mod stage;
     mod waiting;
     mod writes;
 }
+
+#[path = "outside/child.rs"]
+mod child;
 
 use std::sync::{
     Arc,
@@ -60,6 +63,14 @@ async fn settle(call: &ToolCall, order: String) -> Result<String, String> {
 #[idempotent(scope = "conversation", key = "args")]
 async fn ask(call: &ToolCall, order: String) -> Result<String, String> {
     Err(format!("no answer about {order}"))
+}
+
+/// Plays the part that this process was started for; nothing, when it is the test run itself.
+#[test]
+fn child_process() {
+    if let Some((role, _)) = child::role() {
+        postgres::server::owns(&role);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,29 @@
 //! What the other tests rest on: servers of one's own that die, come back, follow and take over.
 
+use std::{
+    net::{Ipv4Addr, TcpStream},
+    process,
+};
+
 use idem_runtime::testing::postgres::Cluster;
+use idem_tests::timing::until;
+
+use crate::child::{self, Child};
+
+/// An owner's roles: each ends without dropping its server.
+const STANDS: &str = "stands";
+const LEAVES: &str = "leaves";
+
+/// Plays an owner.
+pub(crate) fn owns(role: &str) {
+    let cluster = Cluster::own().expect("a server");
+    child::say(&cluster.port().expect("a port").to_string());
+    if role == LEAVES {
+        child::hear();
+        process::exit(0);
+    }
+    while child::hear().is_some() {}
+}
 
 #[test]
 fn a_killed_server_comes_back_with_what_it_had() {
@@ -32,6 +55,28 @@ fn servers_stand_side_by_side_and_go_with_their_tests() {
     died.join().expect_err("it failed");
     for folder in folders {
         assert!(!std::path::Path::new(&folder).exists(), "{folder} was left behind");
+    }
+}
+
+/// A test process is killed where it runs too long, and by the test that started it.
+#[tokio::test]
+async fn a_server_goes_with_its_owner_however_that_ends() {
+    for (role, made) in [(STANDS, true), (STANDS, false), (LEAVES, true)] {
+        let mut owner = Child::start(role, &std::env::temp_dir());
+        let folder = std::env::temp_dir().join(format!("idem-pg-{}-0", owner.process.id()));
+        let port = made.then(|| owner.hear().parse().expect("a port"));
+        // Where it is not made, it is being made at this moment.
+        until("a server's data", async || folder.join("data/base").exists().then_some(())).await;
+        let answers = |port: u16| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+        assert!(port.is_none_or(answers), "it is not running");
+        if role == LEAVES {
+            owner.say("leave");
+            assert!(owner.process.wait().expect("its end").success());
+        }
+        // Kills whoever is there.
+        drop(owner);
+        until("the end of the folder", async || (!folder.exists()).then_some(())).await;
+        assert!(!port.is_some_and(answers), "its server was left behind");
     }
 }
 

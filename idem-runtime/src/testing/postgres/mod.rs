@@ -3,6 +3,7 @@
 //! It speaks to the server through its installed programs and addresses alone. A test that asks for a server and gets none
 //! fails: what is not tested must not look as if it were.
 
+mod keeper;
 mod programs;
 mod server;
 
@@ -22,7 +23,7 @@ const GIVEN: &str = "IDEM_TEST_POSTGRES_URL";
 /// How often [`Cluster::until`] asks, each time by starting a program.
 const ASKS_MAX: u32 = 3_000;
 
-/// A server of one's own, made anew and removed at the end, also where the test panics; or the one that
+/// A server of one's own, made anew and removed at the end, also where the test panics or its process is killed; or the one that
 /// `IDEM_TEST_POSTGRES_URL` names, where every [`ledger`](Self::ledger) is a schema that stays behind.
 ///
 /// What befalls a server ([`kill`](Self::kill), [`promote`](Self::promote) and their like) befalls only one's own: of a given

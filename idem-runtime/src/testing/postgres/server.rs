@@ -18,6 +18,7 @@ use std::{
 
 use super::{
     NoServer,
+    keeper::Kept,
     programs::{Programs, USER, run},
 };
 
@@ -32,10 +33,10 @@ const PORT_TRIES: u32 = 100;
 /// How often it is looked whether killed processes are gone, each time by starting a program.
 const GONE_TRIES: u32 = 2_000;
 
-/// A server of one's own, and its folder; both are removed when this is dropped.
+/// A server of one's own. It ends with its folder.
 #[derive(Debug)]
 pub(super) struct Server {
-    folder: PathBuf,
+    folder: Kept,
     programs: Programs,
     port: Mutex<Port>,
 }
@@ -64,7 +65,7 @@ impl Server {
     /// A copy of this server that follows it, as `name`, and answers reads.
     pub(super) fn standby(&self, name: &str) -> Result<Self, NoServer> {
         let standby = Self::in_new_folder(self.programs.clone())?;
-        let from = format!("host={} port={} user={USER}", self.folder.display(), self.port());
+        let from = format!("host={} port={} user={USER}", self.folder().display(), self.port());
         let copy: Vec<OsString> =
             ["-R", "-X", "stream", "-c", "fast", "--no-sync", "-d", &from, "-D"].map(OsString::from).into();
         standby.programs.run("pg_basebackup", &[copy, vec![standby.data().into()]].concat())?;
@@ -76,24 +77,29 @@ impl Server {
     }
 
     fn in_new_folder(programs: Programs) -> Result<Self, NoServer> {
-        let number = SERVERS.fetch_add(1, Ordering::Relaxed);
-        // Short: the path of a socket has no more than about a hundred bytes.
-        let folder = std::env::temp_dir().join(format!("idem-pg-{}-{number}", process::id()));
-        fs::create_dir(&folder).map_err(in_folder)?;
+        let folder = loop {
+            let number = SERVERS.fetch_add(1, Ordering::Relaxed);
+            // Short: the path of a socket has no more than about a hundred bytes.
+            match Kept::new(std::env::temp_dir().join(format!("idem-pg-{}-{number}", process::id()))) {
+                // A process of this number had it, and its machine went down.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => break made.map_err(in_folder)?,
+            }
+        };
         let server = Self { folder, programs, port: Mutex::new(Port::find()?) };
         if server.programs.root {
-            run("chown", &[USER.into(), server.folder.clone().into()])?;
+            run("chown", &[USER.into(), server.folder().into()])?;
         }
         Ok(server)
     }
 
     fn data(&self) -> PathBuf {
-        self.folder.join("data")
+        self.folder().join("data")
     }
 
     /// Where its socket and its data are.
     pub(super) fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -115,7 +121,7 @@ impl Server {
         let mut tries = 0;
         loop {
             tries += 1;
-            let (port, folder) = (self.port().to_string(), self.folder.display().to_string());
+            let (port, folder) = (self.port().to_string(), self.folder().display().to_string());
             self.configure(&[("port", &port), ("unix_socket_directories", &folder)])?;
             match self.start() {
                 Err(NoServer(why)) if tries < PORT_TRIES && why.contains("could not bind") => {
@@ -128,7 +134,7 @@ impl Server {
 
     /// Starts the server where it was; it has recovered when this returns.
     pub(super) fn start(&self) -> Result<(), NoServer> {
-        let log = self.folder.join("log");
+        let log = self.folder().join("log");
         let written = fs::metadata(&log).map_or(0, |log| log.len());
         let start = ["-w", "-s", "-t", "120", "start", "-l"].map(OsString::from);
         let started = self.pg_ctl(&[start.to_vec(), vec![log.clone().into()]].concat());
@@ -176,7 +182,7 @@ impl Server {
             if gone(&all)? {
                 // Where nobody buries the dead, the server would take its own corpse for another server.
                 let mark = format!(".s.PGSQL.{}.lock", self.port());
-                for file in [self.data().join("postmaster.pid"), self.folder.join(mark)] {
+                for file in [self.data().join("postmaster.pid"), self.folder().join(mark)] {
                     fs::remove_file(file).map_err(in_folder)?;
                 }
                 return Ok(());
@@ -194,21 +200,6 @@ impl Server {
     fn pg_ctl(&self, arguments: &[OsString]) -> Result<(), NoServer> {
         let data = ["-D".into(), self.data().into()];
         self.programs.run("pg_ctl", &[&data, arguments].concat()).map(drop)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let stopped = match self.head() {
-            Some(_) => self.pg_ctl(&["-m", "immediate", "-s", "-w", "stop"].map(OsString::from)),
-            None => Ok(()),
-        };
-        let stopped = stopped.map_err(|error| error.to_string());
-        let removed = stopped.and_then(|()| fs::remove_dir_all(&self.folder).map_err(|error| error.to_string()));
-        if let Err(error) = removed {
-            // A test has ended by now: there is nobody else to tell.
-            let _ = writeln!(io::stderr(), "a server of a test was left behind: {error}");
-        }
     }
 }
 
