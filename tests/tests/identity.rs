@@ -435,6 +435,32 @@ async fn r011_no_delimiter_in_a_part_makes_two_keys_one() {
     }
 }
 
+/// Nobody says what an incomplete call lacks as well as the call itself.
+#[tokio::test]
+async fn a_preparation_is_refused_for_what_the_call_is_refused_for() {
+    #[idempotent(scope = "tenant", key = "args", name = "test.adrift")]
+    async fn adrift(order: u64, #[idem(state)] world: World) -> Result<usize, ToolError> {
+        Ok(world.effect(order.to_string()))
+    }
+    let setup = memory(Idem::builder()).await;
+    let world = || setup.world.clone();
+    let complete = setup.call();
+    for call in [setup.idem.call(), complete.clone().tenant(""), complete.clone().conversation("")] {
+        let told = pay_outcome(&call, json!(1), world()).await.into_result().expect_err("an incomplete call");
+        assert_eq!(refused(pay(&call, json!(1), world())).await.to_json(), told.to_json());
+    }
+    let told = adrift_outcome(1, world()).await.into_result().expect_err("no call at all");
+    assert_eq!(refused(adrift(1, world())).await.to_json(), told.to_json());
+    // What comes after the one that was meant is not carried out either.
+    let two = async {
+        pay(&complete.clone().tenant(""), json!(1), world()).await.or(pay(&complete, json!(1), world()).await)
+    };
+    assert_eq!(refused(two).await.kind(), &RefusalKind::Invalid);
+    let two = async { pay(&complete, json!(1), world()).await.or(pay(&complete, json!(2), world()).await) };
+    assert_eq!(record(two).await, record(pay(&complete, json!(1), world())).await);
+    assert!(setup.world.effects().is_empty());
+}
+
 // R-K7
 #[tokio::test]
 async fn r_k7_framing_keeps_arguments_ids_and_templates_apart() {

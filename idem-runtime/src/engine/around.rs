@@ -189,22 +189,30 @@ async fn listening<F: Future>(listener: Listener, call: F) -> (F::Output, Listen
         .await
 }
 
-/// Whether this call is only to be prepared.
+/// Whether this call is only to be prepared: also one after the one that was meant, which nobody asked to carry out.
 pub(super) fn only_prepares() -> bool {
-    LISTENER.try_with(|listener| matches!(*listener.borrow(), Listener::Prepare(None))).unwrap_or(false)
+    LISTENER.try_with(|listener| matches!(*listener.borrow(), Listener::Prepare(_))).unwrap_or(false)
 }
 
 pub(super) fn tell_prepared(prepared: Result<AttemptRecord, Refusal>) {
     // Nobody listens: then nobody asked.
-    let _ = LISTENER.try_with(|listener| *listener.borrow_mut() = Listener::Prepare(Some(prepared)));
+    let _ = LISTENER.try_with(|listener| {
+        if let Listener::Prepare(told) = &mut *listener.borrow_mut() {
+            told.get_or_insert(prepared);
+        }
+    });
 }
 
 /// Tells the listener, if there is one. The first guarded call is the one that was meant.
 pub(super) fn tell(heard: impl FnOnce() -> Heard) {
-    let _ = LISTENER.try_with(|listener| {
-        let mut listener = listener.borrow_mut();
-        if matches!(*listener, Listener::Outcome(None)) {
-            *listener = Listener::Outcome(Some(heard()));
+    let _ = LISTENER.try_with(|listener| match &mut *listener.borrow_mut() {
+        Listener::Outcome(told @ None) => *told = Some(heard()),
+        // Refused before it came to be prepared.
+        Listener::Prepare(told @ None) => {
+            if let Heard::Refusal(refusal) = heard() {
+                *told = Some(Err(refusal));
+            }
         }
+        Listener::Outcome(Some(_)) | Listener::Prepare(Some(_)) | Listener::Probe(_) | Listener::Deaf => {}
     });
 }
