@@ -1,22 +1,23 @@
 //! What callers, and the models behind them, are told; and that telling never runs anything.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
 use idem_runtime::{ErrorClass, Held, Idem, Outcome, Refusal, RefusalKind, ToolCall, idempotent, ledger::State};
 use idem_tests::{
     home::{Commits, Home},
     timing::Gate,
     tools::{ToolError, classify},
-    world::{Setup, TENANT, World, config, every_store, every_store_with, lasting},
+    world::{Setup, World, config, every_store, every_store_with},
 };
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+#[path = "outcome/charges.rs"]
+mod charges;
+#[path = "outcome/denied.rs"]
+mod denied;
+#[path = "outcome/kept.rs"]
+mod kept;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Refund {
@@ -196,173 +197,6 @@ async fn slow(
     if a == 2 { Err(ToolError::Timeout) } else { Ok(effect) }
 }
 
-/// A result as three releases of a program have it.
-mod releases {
-    use super::*;
-
-    #[derive(Debug, Serialize, Deserialize)]
-    pub(super) struct First {
-        pub(super) id: String,
-    }
-
-    #[derive(Debug, Serialize, Deserialize)]
-    pub(super) struct Second {
-        pub(super) id: String,
-        pub(super) status: String,
-    }
-
-    #[idempotent(scope = "conversation", key = "tool_call_id|args", name = "test.result")]
-    pub(super) async fn first(call: &ToolCall, a: u8, #[idem(state)] world: World) -> Result<First, ToolError> {
-        let _ = a;
-        world.effect("first");
-        Ok(First { id: "r_1".into() })
-    }
-
-    #[idempotent(scope = "conversation", key = "tool_call_id|args", name = "test.result", version = 2)]
-    pub(super) async fn second(call: &ToolCall, a: u8, #[idem(state)] world: World) -> Result<Second, ToolError> {
-        let _ = a;
-        world.effect("second");
-        Ok(Second { id: "r_2".into(), status: "ok".into() })
-    }
-}
-
-// R-R4 (the part without migration functions)
-#[tokio::test]
-async fn r091_a_result_that_today_s_type_cannot_read_is_reported_and_not_made_again() {
-    for setup in lasting().await {
-        let address = setup.home.as_ref().expect("a home").address();
-        let stored = releases::first_outcome(&setup.call_as("call_1", 1), 1, setup.world.clone()).await;
-        let later = Idem::open(address).await.expect("the same ledger under v2");
-        let call =
-            |idem: &Idem, turn: u64| idem.call().tenant(TENANT).conversation("c-1").tool_call_id("call_1").turn(turn);
-        for _ in 0..2 {
-            let told = refusal(releases::second_outcome(&call(&later, 1), 1, setup.world.clone()).await);
-            assert_eq!(told.kind(), &RefusalKind::ResultUnreadable { recorded: 1, current: 2 });
-            assert_eq!(told.kind().name(), "succeeded_without_result");
-            assert_eq!(told.operation(), stored.operation());
-            assert_eq!(told.raw_result(), Some(&br#"{"id":"r_1"}"#[..]));
-            assert!(told.to_string().contains("status"), "says what is wrong with it: {told}");
-            assert!(told.to_model_text().contains("Already done"), "{}", told.to_model_text());
-        }
-        // What v2 recorded, read under v1: serde reads it, and what v1 does not know is left out.
-        let by_second = releases::second_outcome(&call(&later, 2), 2, setup.world.clone()).await;
-        assert!(by_second.value().is_some());
-        let first = Idem::open(address).await.expect("the same ledger under v1");
-        let told = releases::first_outcome(&call(&first, 2), 2, setup.world.clone()).await;
-        assert!(told.is_replay());
-        assert_eq!(told.value().map(|it| it.id.as_str()), Some("r_2"));
-        assert_eq!(setup.world.effects(), ["first", "second"]);
-    }
-}
-
-#[idempotent(scope = "conversation", key = "args")]
-async fn give<T: Serialize + DeserializeOwned + Clone>(
-    call: &ToolCall,
-    which: &str,
-    #[idem(state)] value: &T,
-    #[idem(state)] world: &World,
-) -> Result<T, ToolError> {
-    world.effect(which);
-    Ok(value.clone())
-}
-
-#[tokio::test]
-async fn r094_a_result_that_reads_as_nothing_is_a_result() {
-    async fn check<T>(setup: &Setup, which: &str, value: T)
-    where
-        T: Serialize + DeserializeOwned + Clone + PartialEq + std::fmt::Debug,
-    {
-        for replay in [false, true, true] {
-            let told = idem_runtime::outcome(give(&setup.call(), which, &value, &setup.world)).await;
-            assert_eq!(told.is_replay(), replay, "{which} on {}: {told:?}", setup.name());
-            assert_eq!(told.value(), Some(&value), "{which}");
-        }
-    }
-    for setup in every_store().await {
-        check(&setup, "unit", ()).await;
-        check(&setup, "null", Value::Null).await;
-        check(&setup, "none", None::<u8>).await;
-        check(&setup, "empty text", String::new()).await;
-        check(&setup, "zero", 0_i64).await;
-        check(&setup, "false", false).await;
-        check(&setup, "empty list", Vec::<u8>::new()).await;
-        assert_eq!(setup.world.effects().len(), 7, "none ran again");
-        if let Some(home) = &setup.home {
-            assert_eq!(home.column::<i64>("select count(*) from idem_results where bytes is null"), [0]);
-            assert_eq!(home.count("idem_results"), 7);
-        }
-    }
-    // From the file, without the memory of the process that wrote it.
-    for setup in lasting().await {
-        idem_runtime::outcome(give(&setup.call(), "unit", &(), &setup.world)).await.into_result().expect("given");
-        let idem = Idem::open(setup.home.as_ref().expect("a home").address()).await.expect("the same ledger");
-        let call = idem.call().tenant(TENANT).conversation("c-1");
-        assert!(idem_runtime::outcome(give(&call, "unit", &(), &setup.world)).await.is_replay());
-    }
-}
-
-#[derive(Debug, Clone, Default)]
-struct Account {
-    closed: Arc<AtomicBool>,
-    asked: World,
-}
-
-#[expect(clippy::unused_async, reason = "a tool's own check is async, this one is quick")]
-async fn is_open(_order: &String, account: &Account, _world: &World) -> Result<(), ToolError> {
-    account.asked.effect("asked");
-    if account.closed.load(Ordering::SeqCst) { Err(ToolError::Declined) } else { Ok(()) }
-}
-
-#[idempotent(scope = "conversation", key = "tool_call_id|args", validate = is_open)]
-async fn withdraw(
-    call: &ToolCall,
-    order: String,
-    #[idem(state)] account: Account,
-    #[idem(state)] world: World,
-) -> Result<usize, ToolError> {
-    let _ = account;
-    Ok(world.effect(order))
-}
-
-// R-R5
-#[tokio::test]
-async fn r097_what_the_tool_s_own_check_denied_leaves_no_record() {
-    for setup in every_store().await {
-        let account = Account::default();
-        account.closed.store(true, Ordering::SeqCst);
-        let call = setup.call_as("call_1", 1);
-        let told = async || withdraw_outcome(&call, "A-1".into(), account.clone(), setup.world.clone()).await;
-        let denied = refusal(told().await);
-        assert_eq!((denied.kind(), denied.operation()), (&RefusalKind::Denied, None));
-        assert!(denied.to_string().contains("the card was declined"), "{denied}");
-        let typed = withdraw(&call, "A-1".into(), account.clone(), setup.world.clone()).await;
-        assert!(matches!(typed, Err(ToolError::Declined)), "its own error, not ours: {typed:?}");
-        assert_eq!((setup.operations().await, setup.world.effects().len()), (0, 0), "{}", setup.name());
-        account.closed.store(false, Ordering::SeqCst);
-        assert!(matches!(told().await, Outcome::Succeeded(it) if it.told.replay.is_none()));
-        assert_eq!(setup.world.effects(), ["A-1"]);
-    }
-}
-
-// R-R5
-#[tokio::test]
-async fn r098_a_finished_operation_is_replayed_before_the_tool_s_own_check() {
-    for setup in every_store().await {
-        let account = Account::default();
-        let call = setup.call_as("call_1", 1);
-        let told = async || withdraw_outcome(&call, "A-1".into(), account.clone(), setup.world.clone()).await;
-        assert!(told().await.value().is_some());
-        account.closed.store(true, Ordering::SeqCst);
-        let asked = account.asked.effects().len();
-        assert!(told().await.is_replay(), "{}", setup.name());
-        assert_eq!(account.asked.effects().len(), asked, "the check was not even asked");
-        // Nor is a conflict's answer the check's.
-        let drift = withdraw_outcome(&call, "A-2".into(), account.clone(), setup.world.clone()).await;
-        assert!(matches!(refusal(drift).kind(), RefusalKind::Drift { .. }));
-        assert_eq!(setup.world.effects(), ["A-1"]);
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r099_a_hundred_calls_in_vain_run_nothing_and_write_nothing_each() {
     // Counts are written when an operation settles or after this time, whichever is first.
@@ -481,89 +315,5 @@ async fn r_r1_a_result_too_large_to_keep_is_given_once_and_its_success_for_ever(
         let record = setup.record(first.told.operation).await;
         assert_eq!((record.state, record.reference.as_deref()), (State::Succeeded, Some("dump_1")));
         assert_eq!(setup.world.effects().len(), 2, "{}", setup.name());
-    }
-}
-
-/// A payment provider: slow, and with a memory of keys or without.
-#[derive(Debug, Clone, Default)]
-struct Provider {
-    charges: World,
-    keys: Option<World>,
-    declines: Arc<AtomicBool>,
-}
-
-impl Provider {
-    fn charge(&self, key: &str, what: String) -> Result<(), ToolError> {
-        if self.declines.load(Ordering::SeqCst) {
-            return Err(ToolError::Declined);
-        }
-        let known = self.keys.as_ref().is_some_and(|keys| keys.count(key) > 0);
-        if !known {
-            self.keys.as_ref().map(|keys| keys.effect(key));
-            self.charges.effect(what);
-        }
-        Ok(())
-    }
-}
-
-#[idempotent(scope = "conversation", key = "tool_call_id|args", classify = classify)]
-async fn buy(
-    call: &ToolCall,
-    order: String,
-    cents: u64,
-    #[idem(state)] provider: Provider,
-) -> Result<String, ToolError> {
-    let key = call.provider_key("charge");
-    // The effect happens after two seconds have passed; who waits three hears of it.
-    provider.charge(key.as_str(), format!("{order} {cents}"))?;
-    if order == "slow" { Err(ToolError::Timeout) } else { Ok(order) }
-}
-
-// The reconciling half of the case comes with "Unknown outcomes": without it the second try is held with and without
-// the provider's keys.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r114_five_ways_to_charge_twice_charge_once() {
-    for setup in every_store().await {
-        for keys in [None, Some(World::default())] {
-            let honours = keys.is_some();
-            let provider = Provider { keys, ..Provider::default() };
-            let base = u64::from(honours) * 10;
-            let told = async |id: &str, turn: u64, order: &str, cents: u64| {
-                let order = order.to_owned();
-                buy_outcome(
-                    &setup.call_as(id, base + turn).occurrence(format!("{honours}")),
-                    order,
-                    cents,
-                    provider.clone(),
-                )
-                .await
-            };
-            // 1: the client gives up before the provider answers.
-            assert_eq!(refusal(told("call_1", 1, "slow", 1).await).kind(), &RefusalKind::Unknown);
-            for (id, turn) in [("call_1", 1), ("call_9", 2)] {
-                assert_eq!(refusal(told(id, turn, "slow", 1).await).kind(), &RefusalKind::Unknown, "held, not sent");
-            }
-            assert_eq!(provider.charges.count("slow 1"), 1);
-            // 2: two claim the operation at once.
-            let (one, other) = tokio::join!(told("call_2", 3, "race", 1), told("call_3", 3, "race", 1));
-            assert_eq!([one.is_replay(), other.is_replay()].iter().filter(|it| **it).count(), 1);
-            assert_eq!(provider.charges.count("race 1"), 1);
-            // 3: one key for two amounts.
-            assert!(told("call_4", 4, "sum", 20_000).await.value().is_some());
-            assert!(matches!(refusal(told("call_4", 4, "sum", 50_000).await).kind(), RefusalKind::Drift { .. }));
-            assert_eq!((provider.charges.count("sum 20000"), provider.charges.count("sum 50000")), (1, 0));
-            // 4: a decline is replayed; after its cause has gone, the platform asks anew.
-            provider.declines.store(true, Ordering::SeqCst);
-            for _ in 0..2 {
-                assert_eq!(refusal(told("call_5", 5, "card", 1).await).kind(), &RefusalKind::FailedFinal);
-            }
-            provider.declines.store(false, Ordering::SeqCst);
-            assert_eq!(refusal(told("call_5", 5, "card", 1).await).kind(), &RefusalKind::FailedFinal);
-            let anew = setup.call_as("call_5", base + 5).occurrence(format!("{honours}, new card"));
-            assert!(buy_outcome(&anew, "card".into(), 1, provider.clone()).await.value().is_some());
-            assert_eq!(provider.charges.count("card 1"), 1);
-            // 5 is all of it without keys; in all there was one charge each.
-            assert_eq!(provider.charges.effects(), ["slow 1", "race 1", "sum 20000", "card 1"], "{}", setup.name());
-        }
     }
 }
