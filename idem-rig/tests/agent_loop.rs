@@ -9,7 +9,7 @@ use idem_rig::{Calls, guarded, within};
 use idem_tests::world::{World, every_store};
 use rig_agent::{
     AgentBuilder,
-    tool::{RegisteredTool, ToolContext, server::ToolServer},
+    tool::{ToolContext, server::ToolServer},
 };
 use rig_core::{
     completion::AssistantContent,
@@ -17,7 +17,7 @@ use rig_core::{
     test_utils::{MockCompletionModel, MockStreamEvent, MockTurn},
 };
 use serde_json::json;
-use support::{Bank, SendItself, SendUnguarded, agent, calls, ends, refunds, told};
+use support::{Bank, SendItself, agent, calls, ends, refunds, told, unguarded};
 
 #[tokio::test]
 async fn a_lost_answer_that_the_model_plans_again_is_one_effect() {
@@ -30,7 +30,7 @@ async fn a_lost_answer_that_the_model_plans_again_is_one_effect() {
     }
     // The control arm.
     let world = World::default();
-    let (agent, _) = agent(RegisteredTool::from_tool(SendUnguarded(Bank::losing(&world, 1))), script());
+    let (agent, _) = agent(unguarded(Bank::losing(&world, 1)), script());
     agent.prompt("Refund A-1.").max_turns(5).await.expect("an answer");
     assert_eq!(world.effects().len(), 2, "without a guard the money is sent twice");
 }
@@ -154,7 +154,7 @@ async fn an_error_of_the_tools_own_tells_the_model_that_its_outcome_is_unknown()
     }
     // The control arm.
     let bank = Bank::losing(&World::default(), 1);
-    let (agent, model) = agent(RegisteredTool::from_tool(SendUnguarded(bank)), [calls("call_1", "A-1", 4_900), ends()]);
+    let (agent, model) = agent(unguarded(bank), [calls("call_1", "A-1", 4_900), ends()]);
     agent.prompt("Refund A-1.").max_turns(5).await.expect("an answer");
     assert!(!told(&model).contains("Do not call again"), "{}", told(&model));
 }

@@ -68,51 +68,40 @@ pub(crate) struct Refund {
     cents: u64,
 }
 
-/// A tool of rig's that calls a guarded function.
-pub(crate) struct SendRefund(pub(crate) Bank);
+const SEND_REFUND: &str = "send_refund";
+const WHAT_FOR: &str = "Gives a customer money back.";
 
-impl Tool for SendRefund {
-    const NAME: &'static str = "send_refund";
-    type Args = Refund;
-    type Output = String;
-    type Error = ToolError;
-
-    fn description(&self) -> String {
-        "Gives a customer money back.".to_owned()
-    }
-
-    fn parameters(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": { "order_id": { "type": "string" }, "cents": { "type": "integer" } },
-            "required": ["order_id", "cents"]
-        })
-    }
-
-    async fn call(&self, _: &mut ToolContext, args: Refund) -> Result<String, ToolError> {
-        send_refund(args.order_id, args.cents, self.0.clone()).await
-    }
+fn parameters() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "order_id": { "type": "string" }, "cents": { "type": "integer" } },
+        "required": ["order_id", "cents"]
+    })
 }
 
-/// The same tool without a guard: the control arm.
-pub(crate) struct SendUnguarded(pub(crate) Bank);
+/// A tool of rig's that sends refunds by this function.
+struct SendBy<F>(F);
 
-impl Tool for SendUnguarded {
-    const NAME: &'static str = "send_refund";
+impl<F, Sent> Tool for SendBy<F>
+where
+    F: Fn(Refund) -> Sent + Send + Sync + 'static,
+    Sent: Future<Output = Result<String, ToolError>> + Send,
+{
+    const NAME: &'static str = SEND_REFUND;
     type Args = Refund;
     type Output = String;
     type Error = ToolError;
 
     fn description(&self) -> String {
-        SendRefund(self.0.clone()).description()
+        WHAT_FOR.to_owned()
     }
 
     fn parameters(&self) -> Value {
-        SendRefund(self.0.clone()).parameters()
+        parameters()
     }
 
     async fn call(&self, _: &mut ToolContext, args: Refund) -> Result<String, ToolError> {
-        self.0.refund(&args.order_id, args.cents)
+        (self.0)(args).await
     }
 }
 
@@ -120,17 +109,17 @@ impl Tool for SendUnguarded {
 pub(crate) struct SendItself(pub(crate) Bank);
 
 impl Tool for SendItself {
-    const NAME: &'static str = "send_refund";
+    const NAME: &'static str = SEND_REFUND;
     type Args = Value;
     type Output = String;
     type Error = ToolError;
 
     fn description(&self) -> String {
-        SendRefund(self.0.clone()).description()
+        WHAT_FOR.to_owned()
     }
 
     fn parameters(&self) -> Value {
-        SendRefund(self.0.clone()).parameters()
+        parameters()
     }
 
     #[idempotent(scope = "conversation", key = "tool_call_id|args", name = "rig.send_itself", classify = classify)]
@@ -149,12 +138,18 @@ pub(crate) fn agent(tool: RegisteredTool, script: impl IntoIterator<Item = MockT
 
 /// The guarded tool in front of that bank.
 pub(crate) fn refunds(bank: &Bank) -> RegisteredTool {
-    guarded(SendRefund(bank.clone()))
+    let bank = bank.clone();
+    guarded(SendBy(move |it: Refund| send_refund(it.order_id, it.cents, bank.clone())))
+}
+
+/// The same tool without a guard: the control arm.
+pub(crate) fn unguarded(bank: Bank) -> RegisteredTool {
+    RegisteredTool::from_tool(SendBy(move |it: Refund| std::future::ready(bank.refund(&it.order_id, it.cents))))
 }
 
 /// The model calls the tool: under this id, or under none where it is empty.
 pub(crate) fn calls(id: &str, order_id: &str, cents: u64) -> MockTurn {
-    MockTurn::tool_call(id, "send_refund", json!({ "order_id": order_id, "cents": cents }))
+    MockTurn::tool_call(id, SEND_REFUND, json!({ "order_id": order_id, "cents": cents }))
 }
 
 /// The model has nothing more to call.
