@@ -19,7 +19,8 @@ async fn main() -> anyhow::Result<ExitCode> {
     // A terminal's Ctrl-C reaches the command too, which ends; then the server is removed, and not before.
     let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     let _heard = signals.map(signal);
-    let cluster = Cluster::own_with(&[("max_connections", CONNECTIONS_MAX)])?;
+    // Nobody stops it before the end. With `fsync` tests wait most of their time for ledgers that are made.
+    let cluster = Cluster::own_with(&[("max_connections", CONNECTIONS_MAX), ("fsync", "off")])?;
     let mut command = Command::new(command);
     command.args(arguments).env("IDEM_TEST_POSTGRES_URL", cluster.address());
     let ended = command.status().context("start the command")?;

@@ -20,6 +20,10 @@ use server::Server;
 /// A server that is there already, in place of one's own.
 const GIVEN: &str = "IDEM_TEST_POSTGRES_URL";
 
+/// For servers that nobody stops: an index alone waits several times for the disk while it is made, and tests make hundreds of
+/// ledgers. Only a loss of power could tell the difference.
+const NO_WAIT_FOR_THE_DISK: (&str, &str) = ("fsync", "off");
+
 /// How often [`Cluster::until`] asks, each time by starting a program.
 const ASKS_MAX: u32 = 3_000;
 
@@ -56,15 +60,15 @@ impl std::error::Error for NoServer {}
 static LEDGERS: AtomicU32 = AtomicU32::new(0);
 
 impl Cluster {
-    /// The server that `IDEM_TEST_POSTGRES_URL` names; without it [one's own](Self::own). For tests that leave the server as it
-    /// is, and change no setting of more than their own [`ledger`](Self::ledger).
+    /// The server that `IDEM_TEST_POSTGRES_URL` names; without it one's own, with `fsync` off. For tests that leave the server as
+    /// it is, and change no setting of more than their own [`ledger`](Self::ledger).
     ///
     /// # Errors
     /// [`NoServer`], when PostgreSQL's programs are not installed, or do not work.
     pub fn start() -> Result<Self, NoServer> {
         match std::env::var(GIVEN) {
             Ok(address) => Ok(Self { programs: Programs::find(&["psql"])?, kind: Kind::Given(address) }),
-            Err(_) => Self::own(),
+            Err(_) => Self::own_with(&[NO_WAIT_FOR_THE_DISK]),
         }
     }
 
