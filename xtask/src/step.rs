@@ -142,20 +142,21 @@ fn tests(sh: &Shell) -> Result<()> {
             println!("{} is not there: its tests read the repository's own recordings alone", folder.display());
         }
     }
-    let run: &[&str] = if needs::answers(sh, "cargo", &["nextest", "--version"]) {
-        &["nextest", "run", "--workspace", "--all-features"]
+    // No doctests: they are a step of their own, and nextest runs none.
+    let (run, all): (&[&str], &[&str]) = if needs::answers(sh, "cargo", &["nextest", "--version"]) {
+        (&["nextest", "run"], &["--workspace", "--all-features"])
     } else {
-        &["test", "--workspace", "--all-features", "--lib", "--bins", "--tests", "--examples"]
+        (&["test"], &["--workspace", "--all-features", "--lib", "--bins", "--tests", "--examples"])
     };
     if sh.var(SERVER).is_ok() {
-        cmd!(sh, "cargo {run...}").run()?;
+        cmd!(sh, "cargo {run...} {all...}").run()?;
     } else {
         // With the tests also the program is built that starts the server, and stops it whatever becomes of them.
-        cmd!(sh, "cargo {run...} --no-run").run()?;
+        cmd!(sh, "cargo {run...} {all...} --no-run").run()?;
         let beside_server = Workspace::read(sh)?.program("beside-server");
-        cmd!(sh, "{beside_server} cargo {run...}").run()?;
+        cmd!(sh, "{beside_server} cargo {run...} {all...}").run()?;
     }
     // The digests once more, without the features of other crates that "all features" turns on.
-    cmd!(sh, "cargo test --package idem-runtime --package idem-tests --lib --test identity").run()?;
+    cmd!(sh, "cargo {run...} --package idem-runtime --package idem-tests --lib --test identity").run()?;
     Ok(())
 }
