@@ -343,7 +343,7 @@ async fn book(
     Ok(world.effect(format!("{room} at {requested_at} by {}", auth_token.len())))
 }
 
-// R-D2 (that an unknown name does not compile is tests/ui's)
+// R-D2 (that an unknown name does not compile is tests/mistakes')
 #[tokio::test]
 async fn r028_what_changes_with_every_try_is_no_drift_and_is_not_kept() {
     for setup in every_store().await {

@@ -39,7 +39,6 @@ fn r127_names_and_words_are_checked() {
     ]);
 }
 
-#[cfg(feature = "tools")]
 #[test]
 fn what_a_tool_set_cannot_hold_does_not_compile() {
     refused(&["toolset/*"]);
