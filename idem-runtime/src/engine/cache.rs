@@ -89,27 +89,23 @@ impl Cache {
 }
 
 /// Whether reading before reserving is worth its while: where hardly any call repeats what memory does not hold, the
-/// reservation alone finds out as much.
+/// reservation alone finds out as much, and is counted here as well.
 #[derive(Debug)]
 pub(super) struct Reading(AtomicU32);
 
 impl Reading {
     const FULL: u32 = 1024;
+    /// So many reads in vain are worth one that was not.
     const HIT: u32 = 64;
-    /// Even when it seems worthless, one call in so many reads, to notice when that changes.
-    const SAMPLE: u32 = 32;
 
+    /// At first a few calls read: a process that was started again has calls to repeat.
     pub(super) fn new() -> Self {
-        Self(AtomicU32::new(Self::FULL))
+        Self(AtomicU32::new(Self::HIT))
     }
 
     /// Whether this call should read first.
     pub(super) fn pays(&self) -> bool {
-        let credit = self.0.load(Ordering::Relaxed);
-        credit >= Self::SAMPLE || {
-            self.0.store(credit + 1, Ordering::Relaxed);
-            credit + 1 == Self::SAMPLE
-        }
+        self.0.load(Ordering::Relaxed) > 0
     }
 
     /// An operation was there.
@@ -120,7 +116,6 @@ impl Reading {
 
     /// Reading found nothing.
     pub(super) fn missed(&self) {
-        let credit = self.0.load(Ordering::Relaxed);
-        self.0.store(if credit > Self::SAMPLE { credit - 1 } else { 0 }, Ordering::Relaxed);
+        self.0.store(self.0.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
     }
 }
