@@ -19,6 +19,7 @@ mod postgres {
     pub(super) mod server;
     mod settings;
     mod stage;
+    mod straight;
     mod waiting;
     mod writes;
 }

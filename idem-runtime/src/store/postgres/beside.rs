@@ -64,6 +64,17 @@ impl Beside {
         self.arguments.extend(reserve.arguments.clone().map(|arguments| (key, arguments)));
     }
 
+    /// Whether there is nothing to write.
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { history, attempts, succeeded, touched, links, arguments } = self;
+        history.is_empty()
+            && attempts.is_empty()
+            && succeeded.is_empty()
+            && touched.is_empty()
+            && links.is_empty()
+            && arguments.is_empty()
+    }
+
     /// An operation changes these resources.
     pub(super) fn touch(&mut self, key: Key, resources: &[Digest]) {
         self.touched.extend(resources.iter().map(|digest| (key, *digest)));

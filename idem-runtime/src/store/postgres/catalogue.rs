@@ -48,6 +48,11 @@ impl Catalogue {
         *self = Self::default();
     }
 
+    /// When the server was started that gave these numbers, in microseconds.
+    pub(super) const fn server(&self) -> Option<i64> {
+        self.server
+    }
+
     /// Whether what is known is known of the server that was started at that time.
     pub(super) fn is_of(&self, server: i64) -> bool {
         self.server == Some(server)

@@ -5,7 +5,8 @@
 use super::{
     failure::{Stopped, at_commit, corrupt, is_gone, is_one_of, overtaken},
     nanos,
-    script::{Failed, Rows, Script},
+    script::{Answered, Failed, Rows, Script},
+    sql,
     text::text,
     work::{Held, Key, Name, Work},
 };
@@ -41,16 +42,26 @@ impl Writing {
         self.script.send(db).await.map(drop).map_err(|failed| before_commit(takes, failed))
     }
 
-    /// Sends it with `commit` behind it. The first statement fails where the transaction was aborted: `commit` alone would
-    /// say `ROLLBACK` and be taken for success.
-    pub(super) async fn commit(mut self, db: &mut sqlx::PgConnection) -> Result<(), Stopped> {
+    /// Adds one statement or more, none of which is open for a value.
+    pub(super) fn say(&mut self, statements: &str, many: usize) {
+        self.script.say(statements, many);
+    }
+
+    /// How many statements there are.
+    pub(super) const fn len(&self) -> usize {
+        self.script.len()
+    }
+
+    /// Sends it with `commit` behind it; gives what each statement answered. The first one fails where the transaction was
+    /// aborted: `commit` alone would say `ROLLBACK` and be taken for success.
+    pub(super) async fn commit(mut self, db: &mut sqlx::PgConnection) -> Result<Vec<Answered>, Stopped> {
         if self.is_empty() {
             self.script.say("select 1", 1);
         }
         let before = self.script.len();
         self.script.say("commit", 1);
         match self.script.send(db).await {
-            Ok(_) => Ok(()),
+            Ok(answers) => Ok(answers),
             // The server itself says that it did not come so far. That it is gone is said by others, too: answers that it gave
             // may be lost.
             Err(failed)
@@ -91,6 +102,8 @@ impl Work<'_> {
     /// Writes whatever needs messages of its own; gives what is left.
     pub(super) async fn writing(&mut self) -> Result<Writing, Stopped> {
         self.rows += self.beside.write(&mut *self.db, self.now).await?;
+        let taken = std::mem::take(&mut self.taken);
+        self.vacate(&taken).await?;
         let (mut fresh, mut moved, mut told): (List<'_>, List<'_>, List<'_>) = (Vec::new(), Vec::new(), Vec::new());
         for ((tenant, _), held) in &self.records {
             if held.fresh.is_some() {
@@ -106,7 +119,6 @@ impl Work<'_> {
             list.sort_unstable_by_key(|(_, held)| held.record.row);
         }
         let mut writing = Writing::default();
-        let taken = std::mem::take(&mut self.taken);
         if !taken.is_empty() {
             self.rows += taken.len() as u64;
             take(&mut writing.script, taken);
@@ -130,7 +142,24 @@ impl Work<'_> {
         }
         Ok(writing)
     }
+
+    /// First generations that lead nowhere make room for a call that names the first one.
+    async fn vacate(&mut self, taken: &[Name]) -> Result<(), Stopped> {
+        let first = || taken.iter().filter(|name| name.exact && name.alias.generation == 1);
+        if first().next().is_some() {
+            let query = sql(VACATE)
+                .bind(first().map(|name| name.tenant).collect::<Vec<_>>())
+                .bind(first().map(|name| name.scope).collect::<Vec<_>>())
+                .bind(first().map(|name| name.alias.digest.as_slice()).collect::<Vec<_>>());
+            query.execute(&mut *self.db).await?;
+        }
+        Ok(())
+    }
 }
+
+const VACATE: &str = "\
+    delete from idem_identities i using unnest($1::bigint[], $2::bigint[], $3::bytea[]) as n (tenant, scope, digest)
+    where i.tenant = n.tenant and i.scope = n.scope and i.digest = n.digest and i.generation = 1 and i.operation = 0";
 
 /// Whether there is more to a record than numbers and digests.
 fn says_anything(record: &Record) -> bool {
@@ -138,19 +167,26 @@ fn says_anything(record: &Record) -> bool {
 }
 
 /// Creates if absent: the unique key says whether somebody else was first. Sorted, so that two batches take what both want
-/// in the same order.
+/// in the same order. What has a later generation has a first one, which may lead nowhere: so whoever takes a first one need not
+/// look for others.
 fn take(script: &mut Script, mut taken: Vec<Name>) {
-    let key = |name: &Name| (name.tenant, name.scope, name.alias.digest, name.alias.generation);
-    taken.sort_unstable_by_key(key);
+    taken.sort_unstable_by_key(Name::key);
     let all: Vec<&Name> = taken.iter().collect();
-    let identities = named(&all)
-        .numbers("scope", all.iter().map(|name| name.scope))
-        .numbers("source", all.iter().map(|name| name.alias.source.code().into()));
-    script.say(&all_of("idem_take", &identities, taken.len()), 1);
+    script.say(&all_of("idem_take", &placed(&all), taken.len()), 1);
+    let firsts: Vec<Name> = taken.iter().filter(|name| name.alias.generation > 1).map(Name::first).collect();
+    if !firsts.is_empty() {
+        script.say(&format!("select {}", placed(&firsts.iter().collect::<Vec<_>>()).call("idem_take")), 1);
+    }
     let later: Vec<&Name> = taken.iter().filter(|name| name.later).collect();
     if !later.is_empty() {
         script.say(&format!("select {}", named(&later).call("idem_alias")), 1);
     }
+}
+
+fn placed<'a>(names: &[&'a Name]) -> Rows<'a> {
+    named(names)
+        .numbers("scope", names.iter().map(|name| name.scope))
+        .numbers("source", names.iter().map(|name| name.alias.source.code().into()))
 }
 
 fn named<'a>(names: &[&'a Name]) -> Rows<'a> {
@@ -219,7 +255,7 @@ fn created<'a>(rows: Rows<'a>, all: &[(i64, &'a Held)]) -> Rows<'a> {
         .flags("needs_reference", records().map(|record| record.needs_reference))
 }
 
-fn words(words: Option<&str>) -> Option<String> {
+pub(super) fn words(words: Option<&str>) -> Option<String> {
     words.map(|words| text(words).into_owned())
 }
 
@@ -234,7 +270,7 @@ fn results(told: &[(i64, &Held)]) -> String {
 }
 
 /// A digest and its generation, as the record keeps them.
-const PACKED: usize = 36;
+pub(super) const PACKED: usize = 36;
 
 /// Digest and generation of each identity, so that a purge finds them without an index.
 pub(super) fn packed(aliases: &[Alias]) -> Vec<u8> {

@@ -16,7 +16,7 @@ begin
         set_config('lock_timeout', '10s', true), set_config('idle_in_transaction_session_timeout', '60s', true),
         set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
         set_config('enable_mergejoin', 'off', true), set_config('enable_bitmapscan', 'off', true),
-        set_config('jit', 'off', true);
+        set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true);
     if _alone then
         lock table idem_gate in exclusive mode;
     else
@@ -26,7 +26,7 @@ end $$;
 
 -- Tokens are drawn after every row is held: so a record's next token is greater than its last one.
 create function idem_tokens(_many bigint, out tokens bigint[], out last bigint, out waiting boolean, out server bigint)
-language plpgsql set plan_cache_mode = force_generic_plan as $$
+language plpgsql as $$
 begin
     select coalesce(array_agg(nextval('idem_fence')), '{}') into tokens from generate_series(1, _many);
     select s.last_value into last from idem_fence s;
@@ -37,7 +37,7 @@ end $$;
 -- Scopes come in the order of their keys, so that two batches take what both want in the same order. What somebody else
 -- interned at the same time is seen by the second statement.
 create function idem_intern(_tenant bigint[], _digest bytea[], _kind text[], _value text[])
-returns table (tenant bigint, digest bytea, scope bigint, is_new boolean) language plpgsql set plan_cache_mode = force_generic_plan as $$
+returns table (tenant bigint, digest bytea, scope bigint, is_new boolean) language plpgsql as $$
 #variable_conflict use_column
 declare
     made bigint[];
@@ -66,7 +66,7 @@ create function idem_hold(
 returns table (
     tenant bigint, id bigint, version bigint, nonce bigint, lease_until bigint, renewed_at bigint, renewals bigint,
     scope bigint, digest bytea, generation bigint
-) language plpgsql set plan_cache_mode = force_generic_plan as $$
+) language plpgsql as $$
 #variable_conflict use_column
 begin
     return query
@@ -99,7 +99,7 @@ end $$;
 -- batches take what both want in the same order.
 create function idem_take(
     _tenant bigint[], _scope bigint[], _digest bytea[], _generation bigint[], _operation bigint[], _source bigint[]
-) returns bigint language plpgsql set plan_cache_mode = force_generic_plan as $$
+) returns bigint language plpgsql as $$
 declare
     taken bigint;
 begin
@@ -115,7 +115,7 @@ end $$;
 
 -- Identities that came after the creation of their records.
 create function idem_alias(_tenant bigint[], _operation bigint[], _digest bytea[], _generation bigint[])
-returns void language plpgsql set plan_cache_mode = force_generic_plan as $$
+returns void language plpgsql as $$
 begin
     insert into idem_aliases (tenant, operation, digest, generation)
     select coalesce(r.tenant, _tenant[1]), r.operation, coalesce(r.digest, _digest[1]), coalesce(r.generation, _generation[1])
@@ -130,7 +130,7 @@ create function idem_create(
     _version bigint[], _fingerprint bytea[], _parts bytea[], _content bytea[], _identities bytea[], _reserved_at bigint[],
     _settled_at bigint[], _unknown_at bigint[], _next_at bigint[], _settled_fence bigint[], _has_resources boolean[],
     _retain bigint[], _retain_until bigint[], _needs_reference boolean[], _reference text[], _review boolean[]
-) returns bigint language plpgsql set plan_cache_mode = force_generic_plan as $$
+) returns bigint language plpgsql as $$
 declare
     created bigint;
 begin
@@ -177,7 +177,7 @@ create function idem_move(
     _answered bigint[], _lease_until bigint[], _settled_at bigint[], _unknown_at bigint[], _next_at bigint[],
     _settled_fence bigint[], _has_resources boolean[], _retain bigint[], _retain_until bigint[], _reference text[],
     _review boolean[], _content bytea[]
-) returns bigint language plpgsql set plan_cache_mode = force_generic_plan as $$
+) returns bigint language plpgsql as $$
 declare
     moved bigint;
 begin
@@ -211,7 +211,7 @@ begin
 end $$;
 
 create function idem_tell(_tenant bigint[], _operation bigint[], _kind bigint[], _bytes bytea[])
-returns bigint language plpgsql set plan_cache_mode = force_generic_plan as $$
+returns bigint language plpgsql as $$
 declare
     told bigint;
 begin
@@ -221,6 +221,102 @@ begin
     on conflict (tenant, operation) do update set kind = excluded.kind, bytes = excluded.bytes;
     get diagnostics told = row_count;
     return told;
+end $$;
+
+-- What nearly every batch is, whole: operations that nobody called before, and first attempts that ended as expected. Nothing is
+-- read first. An outcome other than 0 has changed nothing, and the batch is carried out the long way: 1, an identity was taken
+-- or a record is not as this process left it; 2, evidence waits for records; 3, this is not the server that gave the numbers.
+--
+-- Digests stand behind each other in one value, 32 bytes each; identities with their generation, as a record keeps them, 36.
+-- `_scope` below 0 is the nth of the scopes that have no number yet (`_of…`). `_unit` are identities in the order of their
+-- digests, so that two batches take what both want in the same order, and `_owner` whose they are. Whatever has a later
+-- generation has a first one: so whoever takes the first need not look for others.
+create function idem_straight(
+    _server bigint, _now bigint,
+    _of_tenant bigint[] default '{}', _of bytea default '', _of_kind text[] default '{}', _of_value text[] default '{}',
+    _tenant bigint[] default '{}', _scope bigint[] default '{}', _operation bytea default '', _tool bigint[] default '{}',
+    _principal text[] default '{}', _first_call bigint[] default '{}', _approval text[] default '{}',
+    _nonce bigint[] default '{}', _lease_until bigint[] default '{}', _fingerprint bytea default '',
+    _parts bytea[] default '{}', _content bytea[] default '{}', _identities bytea default '', _begins bigint[] default '{}',
+    _many bigint[] default '{}', _retain bigint[] default '{}', _needs_reference boolean[] default '{}',
+    _unit bigint[] default '{}', _owner bigint[] default '{}', _source bigint[] default '{}',
+    _ended_tenant bigint[] default '{}', _ended bigint[] default '{}', _ended_nonce bigint[] default '{}',
+    _ended_retain bigint[] default '{}', _ended_retain_until bigint[] default '{}', _ended_reference text[] default '{}',
+    _ended_kind bigint[] default '{}', _ended_bytes bytea[] default '{}',
+    out outcome bigint, out ids bigint[], out scopes bigint[]
+) language plpgsql as $$
+declare
+    places bigint[];
+    many bigint;
+begin
+    perform idem_begin(false);
+    if (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint <> _server then
+        outcome := 3;
+        return;
+    end if;
+    if exists (select 1 from idem_evidence where not weighed) then
+        outcome := 2;
+        return;
+    end if;
+    begin
+        if cardinality(_of_tenant) > 0 then
+            insert into idem_scopes (tenant, digest, kind, value)
+            select r.tenant, substr(_of, (32 * r.nth - 31)::int, 32), r.kind, r.value
+            from unnest(_of_tenant, _of_kind, _of_value) with ordinality as r (tenant, kind, value, nth)
+            on conflict do nothing;
+            select array_agg(s.scope order by r.nth) into scopes
+            from unnest(_of_tenant) with ordinality as r (tenant, nth)
+            join idem_scopes s on s.tenant = r.tenant and s.digest = substr(_of, (32 * r.nth - 31)::int, 32);
+        end if;
+        if cardinality(_ended) > 0 then
+            update idem_operations o set
+                version = 2, state = 'succeeded', lease_until = null, settled_at = _now,
+                retain = coalesce(r.retain, _ended_retain[1]), retain_until = coalesce(r.retain_until, _ended_retain_until[1]),
+                reference = case when cardinality(_ended_reference) = 1 then _ended_reference[1] else r.reference end
+            from unnest(_ended_tenant, _ended, _ended_nonce, _ended_retain, _ended_retain_until, _ended_reference)
+                as r (tenant, id, nonce, retain, retain_until, reference)
+            where o.tenant = r.tenant and o.id = r.id and o.version = 1 and o.nonce = r.nonce;
+            get diagnostics many = row_count;
+            if many <> cardinality(_ended) then
+                raise unique_violation;
+            end if;
+            insert into idem_results (tenant, operation, kind, bytes)
+            select r.tenant, r.id, coalesce(r.kind, _ended_kind[1]), coalesce(r.bytes, _ended_bytes[1])
+            from unnest(_ended_tenant, _ended, _ended_kind, _ended_bytes) as r (tenant, id, kind, bytes);
+        end if;
+        if cardinality(_tenant) > 0 then
+            select array_agg(case when r.scope < 0 then scopes[-r.scope] else r.scope end order by r.nth),
+                   array_agg(nextval('idem_fence') order by r.nth)
+            into places, ids
+            from unnest(_scope) with ordinality as r (scope, nth);
+            insert into idem_identities (tenant, scope, digest, generation, operation, source)
+            select _tenant[i.owner], places[i.owner], substr(_identities, (36 * i.unit - 35)::int, 32), 1, ids[i.owner], i.source
+            from unnest(_unit, _owner, _source) as i (unit, owner, source);
+            insert into idem_operations (
+                tenant, id, scope, operation, tool, principal, first_call, approval, state, in_doubt, disproved, attempt, fence,
+                nonce, reconcile_fence, passes, answered, lease_until, version, fingerprint, parts, content, identities,
+                reserved_at, settled_fence, has_resources, retain, needs_reference, review
+            )
+            select r.tenant, ids[r.nth], places[r.nth], substr(_operation, (20 * r.nth - 19)::int, 20),
+                coalesce(r.tool, _tool[1]), case when cardinality(_principal) = 1 then _principal[1] else r.principal end,
+                r.first_call, case when cardinality(_approval) = 1 then _approval[1] else r.approval end,
+                'in_progress', false, false, 1, ids[r.nth], r.nonce, 0, 0, 0, coalesce(r.lease_until, _lease_until[1]), 1,
+                substr(_fingerprint, (32 * r.nth - 31)::int, 32), coalesce(r.parts, _parts[1]),
+                coalesce(r.content, _content[1]),
+                substr(_identities, (36 * r.begins - 35)::int, (36 * coalesce(r.many, _many[1]))::int), _now, 0, false,
+                coalesce(r.retain, _retain[1]), coalesce(r.needs_reference, _needs_reference[1]), false
+            from unnest(
+                _tenant, _tool, _principal, _first_call, _approval, _nonce, _lease_until, _parts, _content, _begins, _many,
+                _retain, _needs_reference
+            ) with ordinality as r (
+                tenant, tool, principal, first_call, approval, nonce, lease_until, parts, content, begins, many, retain,
+                needs_reference, nth
+            );
+        end if;
+        outcome := 0;
+    exception when unique_violation then
+        outcome := 1;
+    end;
 end $$;
 
 -- What calls look for: from each identity to its record by primary keys alone, each question as if alone. What stands behind

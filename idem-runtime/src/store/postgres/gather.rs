@@ -90,7 +90,7 @@ impl Work<'_> {
     }
 
     /// Scopes that have no number yet, as far as this process knows.
-    fn strange_scopes<'c>(&self, commands: &'c [Command]) -> Result<Vec<(i64, &'c Scope)>, Stopped> {
+    pub(super) fn strange_scopes<'c>(&self, commands: &'c [Command]) -> Result<Vec<(i64, &'c Scope)>, Stopped> {
         let mut strange: BTreeMap<(i64, Digest), &Scope> = BTreeMap::new();
         for command in commands {
             let Command::Reserve(reserve) = command else { continue };
@@ -152,7 +152,7 @@ impl Work<'_> {
         Ok(Some(Arc::new(Record { lease_until, renewed_at, renewals, ..(*begun).clone() })))
     }
 
-    fn keep(&mut self, key: Key, record: Arc<Record>) {
+    pub(super) fn keep(&mut self, key: Key, record: Arc<Record>) {
         let version = record.version;
         self.records.insert(key, Held { record, version, fresh: None, moved: false, told: false });
     }

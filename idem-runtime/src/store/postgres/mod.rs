@@ -1,7 +1,7 @@
 //! The shared ledger: a PostgreSQL database, for the processes of many machines.
 //!
 //! In reading order: [`open`] (what server it may be, migrations), [`transact`] (a batch in one transaction, again where
-//! others came first), [`work`] (records as they are read, moved in memory and written together), [`gather`] (what a batch
+//! others came first), [`straight`] (a batch that needs no look at the ledger), [`work`] (records as they are read, moved in memory and written together), [`gather`] (what a batch
 //! reads), [`reserve`], [`unsettled`] and [`evidence`], [`flush`] and [`beside`] (the statements that write), [`script`]
 //! (several of them in one message; those of every call are functions, in `functions.sql`), [`upkeep`] (leases and counts), [`purge`]; [`read`] (records), [`readers`] (on a thread of
 //! their own), [`finds`] (what many calls look for, together), [`detail`], [`listing`], [`sweep`]; [`catalogue`] (names interned
@@ -24,6 +24,7 @@ mod read;
 mod readers;
 mod reserve;
 mod script;
+mod straight;
 mod sweep;
 mod text;
 mod transact;
@@ -55,6 +56,8 @@ pub struct PostgresStore {
     catalogue: Catalogue,
     /// First attempts that this process began, as they were committed: whoever settles one need not read it again.
     begun: Begun,
+    /// How many batches still go the long way, though they look plain.
+    long_ways: u32,
     readers: Arc<Readers>,
     /// Where the next purge goes on.
     purged_to: i64,
@@ -82,6 +85,7 @@ impl PostgresStore {
             writer: None,
             catalogue: Catalogue::default(),
             begun: Begun::default(),
+            long_ways: 0,
             readers,
             purged_to: 0,
         })

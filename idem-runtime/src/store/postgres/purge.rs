@@ -32,12 +32,7 @@ const WITH_RESULT: [&str; 2] = [
 ];
 
 /// The rest of it; resources only where no other record names them.
-const WITH_RECORD: [&str; 8] = [
-    "delete from idem_identities i using unnest($1::bigint[], $2::bigint[]) as n (tenant, id)
-     join idem_operations o on o.tenant = n.tenant and o.id = n.id
-     join idem_aliases a on a.tenant = n.tenant and a.operation = n.id
-     where i.tenant = n.tenant and i.scope = o.scope and i.digest = a.digest and i.generation = a.generation
-       and i.operation = n.id",
+const WITH_RECORD: [&str; 7] = [
     "delete from idem_aliases using unnest($1::bigint[], $2::bigint[]) as n (tenant, id)
      where idem_aliases.tenant = n.tenant and operation = id",
     "delete from idem_resources r using unnest($1::bigint[], $2::bigint[]) as n (tenant, id)
@@ -65,12 +60,34 @@ const OF_OPERATION: [&str; 2] = [
      where idem_links.tenant = n.tenant and operation = n.id",
 ];
 
-const UNNAME: &str = "\
-    delete from idem_identities i
-    using unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $5::bigint[])
-        as n (tenant, scope, digest, generation, id)
-    where i.tenant = n.tenant and i.scope = n.scope and i.digest = n.digest and i.generation = n.generation
-      and i.operation = n.id";
+/// Identities that came after the creation of their records; the record keeps the others.
+const LATER: &str = "\
+    select a.tenant, o.scope, a.digest, a.generation, a.operation
+    from unnest($1::bigint[], $2::bigint[]) as n (tenant, id)
+    join idem_operations o on o.tenant = n.tenant and o.id = n.id
+    join idem_aliases a on a.tenant = n.tenant and a.operation = n.id";
+
+/// Frees identities of removed records. Whatever has a later generation keeps a first one, which then leads nowhere: so whoever
+/// takes a first one need not look for others. Once there is no later one, what leads nowhere goes too.
+const UNNAME: [&str; 3] = [
+    "delete from idem_identities i
+     using unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $5::bigint[])
+         as n (tenant, scope, digest, generation, id)
+     where i.tenant = n.tenant and i.scope = n.scope and i.digest = n.digest and i.generation = n.generation
+       and i.operation = n.id and n.generation > 1",
+    "update idem_identities i set operation = 0
+     from unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $5::bigint[])
+         as n (tenant, scope, digest, generation, id)
+     where i.tenant = n.tenant and i.scope = n.scope and i.digest = n.digest and i.generation = n.generation
+       and i.operation = n.id and n.generation = 1",
+    "delete from idem_identities i
+     using unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $5::bigint[])
+         as n (tenant, scope, digest, generation, id)
+     where i.tenant = n.tenant and i.scope = n.scope and i.digest = n.digest and i.generation = 1 and i.operation = 0
+       and not exists (
+           select 1 from idem_identities l
+           where l.tenant = n.tenant and l.scope = n.scope and l.digest = n.digest and l.generation > 1)",
+];
 
 impl Work<'_> {
     /// Looks at `records_max` records behind `from`; says what was removed, and where to go on.
@@ -142,8 +159,19 @@ impl Work<'_> {
                 rows.push(*row);
             }
         }
-        let unname = sql(UNNAME).bind(tenants).bind(scopes).bind(digests).bind(generations).bind(rows);
-        unname.execute(&mut *self.db).await?;
+        let (of_tenants, of_rows) = columns(&keys);
+        let later = sql(LATER).bind(of_tenants).bind(of_rows).fetch_all(&mut *self.db).await?;
+        for of in &later {
+            tenants.push(get(of, "tenant")?);
+            scopes.push(get(of, "scope")?);
+            digests.push(get::<&[u8]>(of, "digest")?);
+            generations.push(get(of, "generation")?);
+            rows.push(get(of, "operation")?);
+        }
+        for statement in UNNAME {
+            let named = sql(statement).bind(&tenants).bind(&scopes).bind(&digests).bind(&generations).bind(&rows);
+            named.execute(&mut *self.db).await?;
+        }
         for statement in OF_OPERATION {
             let (tenants, _) = columns(&keys);
             sql(statement).bind(tenants).bind(operations.clone()).execute(&mut *self.db).await?;

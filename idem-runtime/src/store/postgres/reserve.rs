@@ -115,7 +115,15 @@ impl Work<'_> {
         for (identity, generation) in reserve.identities.iter().zip(&grant.generations) {
             if *generation != NO_GENERATION {
                 let alias = Alias { source: identity.source, digest: identity.digest, generation: *generation };
-                if self.take(key, scope, alias, false) {
+                let name = Name {
+                    tenant: key.0,
+                    scope,
+                    row: key.1,
+                    alias,
+                    later: false,
+                    exact: identity.generation.is_some(),
+                };
+                if self.take(name) {
                     names.push(alias);
                 }
             }
@@ -128,14 +136,14 @@ impl Work<'_> {
     }
 
     /// Makes an identity lead to a record; one that leads elsewhere already stays as it is.
-    fn take(&mut self, key: Key, scope: i64, alias: Alias, later: bool) -> bool {
-        let (tenant, row) = key;
+    fn take(&mut self, name: Name) -> bool {
+        let Name { tenant, scope, row, alias, .. } = name;
         let known = self.named(tenant, scope, alias.digest).get(&alias.generation).copied();
         if known.is_some_and(|known| self.records.contains_key(&(tenant, known))) {
             return false;
         }
         self.named(tenant, scope, alias.digest).insert(alias.generation, row);
-        self.taken.push(Name { tenant, scope, row, alias, later });
+        self.taken.push(name);
         true
     }
 
@@ -147,7 +155,7 @@ impl Work<'_> {
         self.save(key, &answer.record, change)?;
         self.beside.attempts.push((key, grant.attempt, fence));
         for alias in &answer.aliases {
-            self.take(key, scope, *alias, true);
+            self.take(Name { tenant, scope, row: grant.row, alias: *alias, later: true, exact: false });
         }
         Ok(Reserved::Granted(grant))
     }

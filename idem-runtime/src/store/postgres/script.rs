@@ -70,6 +70,10 @@ pub(super) enum Values<'a> {
     Flags(Vec<bool>),
     Bytes(Vec<&'a [u8]>),
     Words(Vec<Option<String>>),
+    /// No array: one value.
+    Number(i64),
+    /// No array: all of them behind each other.
+    Joined(Vec<&'a [u8]>),
 }
 
 /// What a function is told: rows by column, as `functions.sql` takes them.
@@ -88,6 +92,21 @@ impl<'a> Rows<'a> {
     /// Adds a column of bytes, one a row also where all are the same.
     pub(super) fn digests(self, name: &'static str, values: impl Iterator<Item = &'a [u8]>) -> Self {
         self.whole(name, Values::Bytes(values.collect()))
+    }
+
+    /// Adds a number that is for all rows.
+    pub(super) fn number(self, name: &'static str, value: i64) -> Self {
+        self.whole(name, Values::Number(value))
+    }
+
+    /// Adds a column of bytes, each as many as the others, behind each other.
+    pub(super) fn joined(self, name: &'static str, values: impl Iterator<Item = &'a [u8]>) -> Self {
+        self.whole(name, Values::Joined(values.collect()))
+    }
+
+    /// Adds a column of words, one a row also where all are the same.
+    pub(super) fn each_word(self, name: &'static str, values: impl Iterator<Item = Option<String>>) -> Self {
+        self.whole(name, Values::Words(values.collect()))
     }
 
     /// Adds a column of numbers.
@@ -156,6 +175,7 @@ impl<'a> Values<'a> {
             Self::Flags(values) => Self::Flags(one(values)),
             Self::Bytes(values) => Self::Bytes(one::<&'a [u8]>(values)),
             Self::Words(values) => Self::Words(one(values)),
+            Self::Number(_) | Self::Joined(_) => self,
         }
     }
 
@@ -191,6 +211,15 @@ impl<'a> Values<'a> {
                     text.push('"');
                 }
                 text.push_str("}'");
+            }
+            Self::Number(value) => text.push_str(itoa::Buffer::new().format(*value)),
+            Self::Joined(values) => {
+                text.reserve(values.iter().map(|bytes| bytes.len() * 2).sum::<usize>() + 8);
+                text.push_str("E'\\\\x");
+                for bytes in values {
+                    hexadecimal(text, bytes);
+                }
+                text.push('\'');
             }
             Self::Words(values) => {
                 text.push_str("array[");

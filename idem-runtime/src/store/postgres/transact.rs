@@ -9,6 +9,7 @@ use sqlx::PgConnection;
 
 use super::{
     PostgresStore,
+    catalogue::Scopes,
     clock::{time, time_in},
     failure::{Stopped, at_commit, unavailable},
     open,
@@ -49,6 +50,9 @@ pub(super) fn begin(gate: Gate, asks: bool) -> &'static str {
 /// How many statements it is where the server is not asked.
 pub(super) const BEGIN_STATEMENTS: usize = 2;
 
+/// Where a function does the rest.
+const BEGIN_ALONE: (&str, usize) = ("begin isolation level read committed read write", 1);
+
 /// More attempts of this process than this are not remembered; then all are forgotten, and read where they are settled.
 const BEGUN_MAX: usize = 100_000;
 
@@ -64,7 +68,8 @@ impl PostgresStore {
             // Taken out: only what went well comes back.
             let mut db = self.connected().await?;
             let mut purged_to = self.purged_to;
-            let known = Known { catalogue: &mut self.catalogue, begun: &mut self.begun };
+            let known =
+                Known { catalogue: &mut self.catalogue, begun: &mut self.begun, long_ways: &mut self.long_ways };
             match transact(&mut db, &self.clock, known, commands, now, &mut gate, &mut purged_to).await {
                 Ok(replies) => {
                     self.writer = Some(db);
@@ -97,6 +102,18 @@ impl PostgresStore {
     }
 }
 
+/// What a batch led to, once it is committed.
+pub(super) struct Applied {
+    pub(super) replies: Vec<Reply>,
+    /// As they are now.
+    pub(super) records: Vec<(Key, Arc<Record>)>,
+    /// Numbers of scopes that had none.
+    pub(super) scopes: Scopes,
+}
+
+/// How long plain batches go the long way after one that was not as plain as it looked: many more of its kind may follow.
+const LONG_WAYS: u32 = 32;
+
 async fn transact(
     db: &mut PgConnection,
     clock: &ServerClock,
@@ -106,29 +123,44 @@ async fn transact(
     gate: &mut Gate,
     purged_to: &mut i64,
 ) -> Result<Vec<Reply>, Stopped> {
-    let Known { catalogue, begun } = known;
-    let prepared = tokio::time::timeout(TRANSACTION, async {
+    let Known { catalogue, begun, long_ways } = known;
+    let asked = in_time(async {
         catalogue.learn(db, commands).await?;
-        let asks = clock.is_stale();
-        if asks {
-            // Alone: what the answer can be off by is half of the time that it took. To the last row: an error may come
-            // behind the first.
-            let asked = clock.uptime();
-            let rows = sqlx::raw_sql(begin(*gate, true)).fetch_all(&mut *db).await?;
-            if let Some(row) = rows.first() {
-                clock.hear(asked, time_in(row)?);
-            }
+        if !clock.is_stale() {
+            return Ok(false);
         }
+        // Alone: what the answer can be off by is half of the time that it took. To the last row: an error may come
+        // behind the first.
+        let asked = clock.uptime();
+        let rows = sqlx::raw_sql(begin(*gate, true)).fetch_all(&mut *db).await?;
+        if let Some(row) = rows.first() {
+            clock.hear(asked, time_in(row)?);
+        }
+        Ok(true)
+    });
+    let mut is_open = asked.await?;
+    if *long_ways == 0 && *gate == Gate::Shared {
+        if let Some(plain) = Work::new(db, catalogue, begun, now, gate, purged_to).plain(commands).await? {
+            let begin = (!is_open).then_some(BEGIN_ALONE);
+            let applied = tokio::time::timeout(TRANSACTION, plain.carry_out(db, begin)).await;
+            if let Some(applied) = applied.map_err(|late| at_commit(sqlx::Error::Io(late.into())))?? {
+                catalogue.remember(applied.scopes);
+                remember(begun, applied.records);
+                return Ok(applied.replies);
+            }
+            (is_open, *long_ways) = (false, LONG_WAYS);
+        }
+    } else {
+        *long_ways = long_ways.saturating_sub(1);
+    }
+    let (replies, writing, done) = in_time(async {
         let mut work = Work::new(db, catalogue, begun, now, gate, purged_to);
-        work.is_open = asks;
+        work.is_open = is_open;
         let replies = work.carry_out(commands).await?;
         let writing = work.writing().await?;
-        Ok::<_, Stopped>((replies, writing, work.done()))
-    });
-    let (replies, writing, done) = match prepared.await {
-        Ok(prepared) => prepared?,
-        Err(_) => return Err(Stopped::Failed(unavailable("the server took too long; the transaction was given up"))),
-    };
+        Ok((replies, writing, work.done()))
+    })
+    .await?;
     catalogue.remember(done.met);
     if done.rows == 0 {
         // Nothing was changed: there is nothing to make durable.
@@ -136,12 +168,20 @@ async fn transact(
         return Ok(replies);
     }
     match tokio::time::timeout(TRANSACTION, writing.commit(db)).await {
-        Ok(committed) => committed?,
+        Ok(committed) => drop(committed?),
         Err(late) => return Err(at_commit(sqlx::Error::Io(late.into()))),
     }
     catalogue.remember(done.interned);
     remember(begun, done.records);
     Ok(replies)
+}
+
+/// What comes before `commit` is sent.
+async fn in_time<T>(prepared: impl Future<Output = Result<T, Stopped>>) -> Result<T, Stopped> {
+    match tokio::time::timeout(TRANSACTION, prepared).await {
+        Ok(prepared) => prepared,
+        Err(_) => Err(Stopped::Failed(unavailable("the server took too long; the transaction was given up"))),
+    }
 }
 
 /// Remembers first attempts under way, and forgets those that are over.

@@ -32,20 +32,22 @@ const TALLY: &str = "\
         parameters = case when excluded.drifts > 0 then excluded.parameters else idem_tallies.parameters end,
         last_at = case when excluded.drifts > 0 then excluded.last_at else idem_tallies.last_at end";
 
-/// One that leads elsewhere already stays as it is.
+/// One that leads elsewhere already stays as it is. What has a later generation has a first one.
 const ALIASES: &str = "\
     with taken as (
         insert into idem_identities (tenant, scope, digest, generation, operation, source)
-        select o.tenant, o.scope, n.digest, n.generation, o.id, n.source
+        select o.tenant, o.scope, n.digest, g.generation,
+               case when g.generation = n.generation then o.id else 0 end, n.source
         from unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $5::smallint[])
             as n (tenant, id, digest, generation, source)
         join idem_operations o on o.tenant = n.tenant and o.id = n.id
-        order by 1, 2, 3, 4
+        cross join lateral (select n.generation union select 1) as g (generation)
+        order by n.digest, g.generation, o.tenant, o.scope, 5 desc
         on conflict do nothing
         returning tenant, operation, digest, generation
     )
     insert into idem_aliases (tenant, operation, digest, generation)
-    select * from taken on conflict do nothing";
+    select * from taken where operation > 0 on conflict do nothing";
 
 impl Work<'_> {
     /// Says which leases were lost.

@@ -57,7 +57,7 @@ pub(super) struct Fresh {
 }
 
 /// An identity to be taken.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
     pub(super) tenant: i64,
     pub(super) scope: i64,
@@ -65,6 +65,23 @@ pub(super) struct Name {
     pub(super) alias: Alias,
     /// It came after the record's creation.
     pub(super) later: bool,
+    /// The call names this very generation.
+    pub(super) exact: bool,
+}
+
+impl Name {
+    /// In the order of these whoever takes several takes them, however it does. A scope's number is not known to everybody
+    /// beforehand, so it comes last.
+    pub(super) const fn key(&self) -> (Digest, u32, i64, i64) {
+        (self.alias.digest, self.alias.generation, self.tenant, self.scope)
+    }
+
+    /// The first generation of this one, which leads nowhere.
+    pub(super) const fn first(&self) -> Self {
+        let Self { tenant, scope, alias: Alias { source, digest, .. }, .. } = *self;
+        let alias = Alias { source, digest, generation: 1 };
+        Self { tenant, scope, row: 0, alias, later: false, exact: false }
+    }
 }
 
 /// What generations of a digest lead to, by tenant and scope: those that somebody asks for.
@@ -77,6 +94,8 @@ pub(super) type Begun = FxHashMap<Key, Arc<Record>>;
 pub(super) struct Known<'a> {
     pub(super) catalogue: &'a mut Catalogue,
     pub(super) begun: &'a mut Begun,
+    /// How many batches still go the long way, though they look plain.
+    pub(super) long_ways: &'a mut u32,
 }
 
 /// What a transaction leaves behind, once it is committed.
@@ -304,6 +323,12 @@ impl<'a> Work<'a> {
         script.say(&tokens(many), 1);
         let answers = script.send(&mut *self.db).await?;
         self.drawn(answers.first())
+    }
+
+    /// Instead of tokens, numbers below 0: the nth stands for the nth token that the server will give.
+    pub(super) fn provide(&mut self, many: usize) {
+        self.tokens = (1..).take(many).map(|nth: i64| -nth).collect();
+        self.tokens.reverse();
     }
 
     /// Takes what [`tokens`] gave.
