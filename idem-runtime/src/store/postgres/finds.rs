@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::{
     failure::{is_of_data, nothing},
+    number,
     read::{self, get, whole_record_in},
     readers::{Pool, Unread},
     script::Rows,
@@ -35,7 +36,7 @@ const QUESTIONS_MAX: usize = 256;
 
 /// One message, so one way to the server and back, and nothing of it is left to a pooler between two connections. It has no
 /// parameters: those need a second message. `read write`, because a standby refuses it: what it has may be old.
-const BEFORE: &str = "begin isolation level read committed read write; set local bytea_output = hex; ";
+const BEFORE: &str = "begin isolation level read committed read write; ";
 
 /// What waits for a connection.
 #[derive(Debug, Default)]
@@ -173,58 +174,76 @@ async fn together(pool: &Pool, questions: &[Question]) -> Result<Vec<Found>, Unr
     Ok(places.iter().map(answer).collect())
 }
 
-/// What each line leads to. What cannot be understood is a failure of its own line.
+/// What each line leads to. What cannot be understood is a failure of the lines that lead there.
 async fn read(
     db: &mut PgConnection,
     statement: Arc<str>,
     many: usize,
 ) -> Result<Vec<Option<Result<Match, StoreError>>>, sqlx::Error> {
+    let rows = sqlx::raw_sql(AssertSqlSafe(statement)).fetch_all(db).await?;
+    let place = |row: &PgRow| Ok::<_, sqlx::Error>((get::<i64>(row, "place")?, get::<i64>(row, "handle")?));
+    let mut records = FxHashMap::default();
+    for row in &rows {
+        if get::<Option<i64>>(row, "id")?.is_some() {
+            let record = whole_record_in(row).and_then(|record| Ok((Arc::new(record), get(row, "reopened")?)));
+            records.insert(place(row)?, record.map_err(nothing));
+        }
+    }
     let mut found = vec![None; many];
-    for row in sqlx::raw_sql(AssertSqlSafe(statement)).fetch_all(db).await? {
-        let nth = usize::try_from(get::<i64>(&row, "nth")?).unwrap_or(usize::MAX);
-        if let Some(place) = found.get_mut(nth.wrapping_sub(1)) {
-            *place = Some(match_in(&row).map_err(nothing));
+    for row in &rows {
+        let nth = usize::try_from(get::<i64>(row, "nth")?).unwrap_or(usize::MAX);
+        // An identity may lead nowhere: its record was purged, and there are later ones.
+        if let (Some(line), Some(record)) = (found.get_mut(nth.wrapping_sub(1)), records.get(&place(row)?)) {
+            let generation = read::count(row, "generation")?;
+            let matched = |(record, reopened): &(Arc<_>, bool)| Match {
+                generation,
+                record: Arc::clone(record),
+                reopened: *reopened,
+            };
+            *line = Some(record.as_ref().map(matched).map_err(Clone::clone));
         }
     }
     Ok(found)
 }
 
-fn match_in(row: &PgRow) -> Result<Match, sqlx::Error> {
-    let record = Arc::new(whole_record_in(row)?);
-    Ok(Match { generation: read::count(row, "generation")?, record, reopened: get(row, "reopened")? })
-}
-
 /// What is looked for. What several questions want is looked for once.
 #[derive(Debug, Default)]
 struct Lines<'a> {
-    all: Vec<(&'a Question, &'a Identity)>,
+    all: Vec<(i64, &'a Identity)>,
+    /// Where: tenants and scopes. Lines name them by their numbers, from 1 on.
+    places: Vec<(&'a Tenant, &'a Digest)>,
 }
 
 impl<'a> Lines<'a> {
     /// The lines, and which ones answer each question.
     fn of(questions: &'a [Question]) -> (Self, Vec<Vec<usize>>) {
-        let (mut lines, mut known) = (Self::default(), FxHashMap::default());
-        let mut line = |question: &'a Question, identity: &'a Identity| {
-            let (tenant, scope) = (question.tenant.shared(), question.scope);
-            *known.entry((tenant, scope, identity.digest, identity.generation)).or_insert_with(|| {
-                lines.all.push((question, identity));
-                lines.all.len() - 1
-            })
-        };
-        let mut places = Vec::with_capacity(questions.len());
-        for question in questions {
-            places.push(question.identities.iter().map(|identity| line(question, identity)).collect());
+        let (mut lines, mut known, mut places) = (Self::default(), FxHashMap::default(), FxHashMap::default());
+        let mut answers = Vec::with_capacity(questions.len());
+        for Question { tenant, scope, identities } in questions {
+            let place: i64 = *places.entry((tenant, scope)).or_insert_with(|| {
+                lines.places.push((tenant, scope));
+                number(lines.places.len() as u64)
+            });
+            let mut line = |identity: &'a Identity| {
+                *known.entry((place, identity.digest, identity.generation)).or_insert_with(|| {
+                    lines.all.push((place, identity));
+                    lines.all.len() - 1
+                })
+            };
+            answers.push(identities.iter().map(&mut line).collect());
         }
-        (lines, places)
+        (lines, answers)
     }
 
     fn statement(&self) -> String {
         let all = || self.all.iter();
+        let places = || self.places.iter();
         let rows = Rows::default()
-            .digests("digest", all().map(|(_, identity)| identity.digest.as_slice()))
-            .words("tenant", all().map(|(question, _)| Some(text(question.tenant.as_str()).into_owned())))
-            .bytes("scope", all().map(|(question, _)| question.scope.as_slice()))
-            .maybe("generation", all().map(|(_, identity)| identity.generation.map(i64::from)));
+            .keys("place", all().map(|(place, _)| *place))
+            .joined("digest", all().map(|(_, identity)| identity.digest.as_slice()))
+            .maybe("generation", all().map(|(_, identity)| identity.generation.map(i64::from)))
+            .each_word("name", places().map(|(tenant, _)| Some(text(tenant.as_str()).into_owned())))
+            .joined("of", places().map(|(_, scope)| scope.as_slice()));
         format!("{BEFORE}select * from {}; rollback", rows.call("idem_find"))
     }
 }
@@ -258,8 +277,8 @@ mod tests {
         ];
         let (lines, places) = Lines::of(&questions);
         assert_eq!(places, [vec![0, 1], vec![1, 2], vec![3], vec![4], vec![]]);
-        let generations: Vec<_> = lines.all.iter().map(|(_, identity)| identity.generation).collect();
-        assert_eq!(generations, [None, None, Some(3), None, None]);
+        let looked_for: Vec<_> = lines.all.iter().map(|(place, identity)| (*place, identity.generation)).collect();
+        assert_eq!(looked_for, [(1, None), (1, None), (1, Some(3)), (2, None), (3, None)]);
     }
 
     #[test]
@@ -267,7 +286,7 @@ mod tests {
         let questions = [question("\\'}'; drop table idem_operations; --\"", 255, &[(0, None)])];
         let statement = Lines::of(&questions).0.statement();
         assert!(
-            statement.contains("_tenant => array[E'\\\\''}''; drop table idem_operations; --\"']::text[]"),
+            statement.contains("_name => array[E'\\\\''}''; drop table idem_operations; --\"']::text[]"),
             "{statement}"
         );
     }

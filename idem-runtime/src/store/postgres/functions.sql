@@ -7,16 +7,21 @@
 -- element. Whatever a function is told is named like the column it is for, behind a line. A plan that is kept is made without a
 -- look at the values (`plan_cache_mode`).
 
+-- The planner goes by the indexes, also while its statistics are those of an empty table, and compiles nothing: a plan that it
+-- was told not to like looks expensive to it.
+create function idem_plans() returns void language plpgsql as $$
+begin
+    perform set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+        set_config('enable_mergejoin', 'off', true), set_config('enable_bitmapscan', 'off', true),
+        set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true);
+end $$;
+
 -- Whatever the server's own defaults are: a reservation waits for the disk. No timer of the server's ends a statement: where
--- it ended the wait for a standby, `commit` would still be called a success. The planner goes by the indexes, also while its
--- statistics are those of an empty table, and compiles nothing: a plan that it was told not to like looks expensive to it.
+-- it ended the wait for a standby, `commit` would still be called a success.
 create function idem_begin(_alone boolean) returns void language plpgsql as $$
 begin
     perform set_config('synchronous_commit', 'on', true), set_config('statement_timeout', '0', true),
-        set_config('lock_timeout', '10s', true), set_config('idle_in_transaction_session_timeout', '60s', true),
-        set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-        set_config('enable_mergejoin', 'off', true), set_config('enable_bitmapscan', 'off', true),
-        set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true);
+        set_config('lock_timeout', '10s', true), set_config('idle_in_transaction_session_timeout', '60s', true), idem_plans();
     if _alone then
         lock table idem_gate in exclusive mode;
     else
@@ -320,22 +325,33 @@ begin
 end $$;
 
 -- What calls look for: from each identity to its record by primary keys alone, each question as if alone. What stands behind
--- `offset 0` is not planned together, so there is no order of joins to choose. Tenants come by their names.
-create function idem_find(_tenant text[], _scope bytea[], _digest bytea[], _generation bigint[])
+-- `offset 0` is not planned together, so there is no order of joins to choose. Whoever asks knows no numbers: tenants come by
+-- their names and scopes by their digests, 32 bytes each behind each other, once for all identities that are looked for in the
+-- same place. A record that the line before led to is not given again.
+create function idem_find(_name text[], _of bytea, _place bigint[], _digest bytea, _generation bigint[])
 returns table (
-    nth bigint, generation bigint, reopened boolean, kind smallint, bytes bytea, tenant bigint, id bigint, version bigint,
-    operation bytea, principal text, first_call bigint, approval text, fingerprint bytea, parts bytea, content bytea, state text,
-    in_doubt boolean, disproved boolean, attempt bigint, fence bigint, nonce bigint, reconcile_fence bigint, passes bigint,
-    answered bigint, lease_until bigint, renewed_at bigint, renewals bigint, reserved_at bigint, settled_at bigint,
-    unknown_at bigint, next_at bigint, settled_fence bigint, has_resources boolean, retain bigint, retain_until bigint,
-    needs_reference boolean, reference text, review boolean, tool_name text, tool_version bigint, tool_params text
-) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set jit = off
-set plan_cache_mode = force_generic_plan as $$
+    nth bigint, generation bigint, place bigint, handle bigint, reopened boolean, kind smallint, bytes bytea, tenant bigint,
+    id bigint, version bigint, operation bytea, principal text, first_call bigint, approval text, fingerprint bytea,
+    parts bytea, content bytea, state text, in_doubt boolean, disproved boolean, attempt bigint, fence bigint, nonce bigint,
+    reconcile_fence bigint, passes bigint, answered bigint, lease_until bigint, renewed_at bigint, renewals bigint,
+    reserved_at bigint, settled_at bigint, unknown_at bigint, next_at bigint, settled_fence bigint, has_resources boolean,
+    retain bigint, retain_until bigint, needs_reference boolean, reference text, review boolean, tool_name text,
+    tool_version bigint, tool_params text
+) language plpgsql as $$
 #variable_conflict use_column
+declare
+    tenants bigint[];
+    scopes bigint[];
 begin
+    perform idem_plans(), set_config('bytea_output', 'hex', true);
+    select array_agg(n.tenant order by p.nth), array_agg(s.scope order by p.nth) into tenants, scopes
+    from unnest(_name) with ordinality as p (name, nth)
+    left join lateral (select n.tenant from idem_tenants n where n.name = p.name offset 0) as n on true
+    left join lateral (
+        select s.scope from idem_scopes s
+        where s.tenant = n.tenant and s.digest = substr(_of, (32 * p.nth - 31)::int, 32) offset 0) as s on true;
     return query
-        select asked.nth, i.generation,
+        select f.nth, f.generation, f.tenant, f.operation,
                o.has_resources and o.settled_fence > 0 and exists (
                    select 1 from idem_operation_resources own
                    join idem_resources l on l.tenant = own.tenant and l.digest = own.digest
@@ -346,23 +362,26 @@ begin
                o.settled_fence, o.has_resources, o.retain, o.retain_until, o.needs_reference, o.reference, o.review, t.name,
                t.version, t.params
         from (
-            select a.nth, coalesce(a.tenant, _tenant[1]) as tenant, coalesce(a.scope, _scope[1]) as scope, a.digest,
-                   case when cardinality(_generation) = 1 then _generation[1] else a.generation end as generation
-            from unnest(_tenant, _scope, _digest, _generation) with ordinality as a (tenant, scope, digest, generation, nth)
+            select a.nth, a.tenant, i.generation, i.operation,
+                   (a.tenant, i.operation) is distinct from lag((a.tenant, i.operation)) over (order by a.nth) as is_first
+            from (
+                select q.nth, tenants[q.place] as tenant, scopes[q.place] as scope,
+                       case when cardinality(_generation) = 1 then _generation[1] else q.generation end as generation
+                from unnest(_place, _generation) with ordinality as q (place, generation, nth)
+                offset 0
+            ) as a
+            cross join lateral (
+                select i.generation, i.operation from idem_identities i
+                where i.tenant = a.tenant and i.scope = a.scope and i.digest = substr(_digest, (32 * a.nth - 31)::int, 32)
+                  and i.generation <= coalesce(a.generation, 9223372036854775807)
+                order by i.generation desc limit 1) as i
+            where i.generation = coalesce(a.generation, i.generation)
             offset 0
-        ) as asked
-        cross join lateral (select n.tenant from idem_tenants n where n.name = asked.tenant offset 0) as n
-        cross join lateral (
-            select s.scope from idem_scopes s where s.tenant = n.tenant and s.digest = asked.scope offset 0) as s
-        cross join lateral (
-            select i.generation, i.operation from idem_identities i
-            where i.tenant = n.tenant and i.scope = s.scope and i.digest = asked.digest
-              and i.generation <= coalesce(asked.generation, 9223372036854775807)
-            order by i.generation desc limit 1) as i
-        cross join lateral (select * from idem_operations o where o.tenant = n.tenant and o.id = i.operation offset 0) as o
-        cross join lateral (select t.name, t.version, t.params from idem_tools t where t.tool = o.tool offset 0) as t
+        ) as f
+        left join lateral (
+            select * from idem_operations o where f.is_first and o.tenant = f.tenant and o.id = f.operation offset 0) as o on true
+        left join lateral (select t.name, t.version, t.params from idem_tools t where t.tool = o.tool offset 0) as t on true
         left join lateral (
             select r.kind, r.bytes from idem_results r where r.tenant = o.tenant and r.operation = o.id offset 0
-        ) as r on true
-        where i.generation = coalesce(asked.generation, i.generation);
+        ) as r on true;
 end $$;
