@@ -19,8 +19,9 @@ use super::{
     record::State,
     running::Running,
     shared::Shared,
-    store::{BoxFuture, Store},
+    store::{BoxFuture, Flow, Store},
 };
+use crate::clock::Timestamp;
 
 /// A command, and whom its reply goes to.
 pub(super) struct Envelope {
@@ -41,65 +42,37 @@ pub(super) enum To {
     Asker(oneshot::Sender<Result<Reply, LedgerError>>),
 }
 
-/// What only one thread at a time may touch: the store, and who of this process is running.
+/// Who of this process is running, and what the store owes.
+#[derive(Default)]
 pub(super) struct Core {
-    pub(super) store: Box<dyn Store>,
     pub(super) running: Running<Envelope>,
     /// Settlements that the store refused; tried again until it takes them.
     pub(super) owed: Vec<Envelope>,
-    pub(super) runtime: Option<tokio::runtime::Runtime>,
 }
 
-impl Shared {
-    /// Commits a batch and answers everybody in it.
-    pub(super) fn process(self: &Arc<Self>, core: &mut Core, mut batch: Vec<Envelope>) {
-        if let Some(tallies) = self.tallies_for(&batch) {
-            // Before everything else: an identity that was put off must be found by the reservations of this batch.
-            batch.insert(0, Envelope { command: Command::Tally(tallies), to: To::Nobody });
-        }
-        let (commands, to): (Vec<Command>, Vec<To>) =
-            batch.into_iter().map(|Envelope { command, to }| (command, to)).unzip();
-        match self.apply(core, &commands) {
-            Ok(replies) => {
-                for ((command, to), reply) in commands.into_iter().zip(to).zip(replies) {
-                    self.answer(core, command, to, reply);
-                }
-            }
-            // One command may be to blame: without it the others need not fail.
-            Err(error) if error.aftermath() == Aftermath::Nothing && commands.len() > 1 => {
-                for (command, to) in commands.into_iter().zip(to) {
-                    match self.apply(core, std::slice::from_ref(&command)).map(|mut replies| replies.pop()) {
-                        Ok(Some(reply)) => self.answer(core, command, to, reply),
-                        Ok(None) => {}
-                        Err(error) => fail(core, command, to, &error),
-                    }
-                }
-            }
-            Err(error) => {
-                for (command, to) in commands.into_iter().zip(to) {
-                    // It may have been carried out. A reservation says so itself when it is sent again: it has a nonce.
-                    match self.again(core, &command, &error) {
-                        Some(reply) => self.answer(core, command, to, reply),
-                        None => fail(core, command, to, &error),
-                    }
-                }
-            }
-        }
-        if !core.owed.is_empty() {
-            // Where this is not the ledger's thread, that one has to know.
-            self.owes();
-        }
+/// A way into the ledger: a store, and what drives it. One batch at a time.
+pub(super) struct Lane {
+    pub(super) store: Box<dyn Store>,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Lane {
+    pub(super) fn new(store: Box<dyn Store>) -> std::io::Result<Self> {
+        let runtime = match store.flow() {
+            Flow::Blocking => None,
+            Flow::Driven => Some(tokio::runtime::Builder::new_current_thread().enable_all().build()?),
+        };
+        Ok(Self { store, runtime })
     }
 
-    /// The answer to a reservation whose reply was lost.
-    fn again(&self, core: &mut Core, command: &Command, error: &StoreError) -> Option<Reply> {
-        let lost = matches!(command, Command::Reserve(_)) && error.aftermath() == Aftermath::Unknown;
-        lost.then(|| self.apply(core, std::slice::from_ref(command)).ok()?.pop()).flatten()
+    /// Whether it can take a batch.
+    pub(super) fn is_ready(&mut self) -> bool {
+        let Self { store, runtime } = self;
+        runtime.as_ref().is_none_or(|runtime| driven(runtime, store.ready()))
     }
 
-    fn apply(&self, core: &mut Core, commands: &[Command]) -> Result<Vec<Reply>, StoreError> {
-        let now = self.clock().now();
-        let Core { store, runtime, .. } = core;
+    fn apply(&mut self, commands: &[Command], now: Timestamp) -> Result<Vec<Reply>, StoreError> {
+        let Self { store, runtime } = self;
         let applied = store.apply(commands, now);
         match runtime {
             Some(runtime) => driven(runtime, applied),
@@ -113,15 +86,69 @@ impl Shared {
             },
         }
     }
+}
 
-    fn answer(self: &Arc<Self>, core: &mut Core, command: Command, to: To, reply: Reply) {
+impl Shared {
+    /// Commits a batch and answers everybody in it.
+    pub(super) fn process(self: &Arc<Self>, lane: &mut Lane, mut batch: Vec<Envelope>) {
+        if let Some(tallies) = self.tallies_for(&batch) {
+            // Before everything else: an identity that was put off must be found by the reservations of this batch.
+            batch.insert(0, Envelope { command: Command::Tally(tallies), to: To::Nobody });
+        }
+        let (commands, to): (Vec<Command>, Vec<To>) =
+            batch.into_iter().map(|Envelope { command, to }| (command, to)).unzip();
+        match self.apply(lane, &commands) {
+            Ok(replies) => {
+                for ((command, to), reply) in commands.into_iter().zip(to).zip(replies) {
+                    self.answer(command, to, reply);
+                }
+            }
+            // One command may be to blame: without it the others need not fail.
+            Err(error) if error.aftermath() == Aftermath::Nothing && commands.len() > 1 => {
+                for (command, to) in commands.into_iter().zip(to) {
+                    match self.apply(lane, std::slice::from_ref(&command)).map(|mut replies| replies.pop()) {
+                        Ok(Some(reply)) => self.answer(command, to, reply),
+                        Ok(None) => {}
+                        Err(error) => self.fail(command, to, &error),
+                    }
+                }
+            }
+            Err(error) => {
+                for (command, to) in commands.into_iter().zip(to) {
+                    // It may have been carried out. A reservation says so itself when it is sent again: it has a nonce.
+                    match self.again(lane, &command, &error) {
+                        Some(reply) => self.answer(command, to, reply),
+                        None => self.fail(command, to, &error),
+                    }
+                }
+            }
+        }
+        let owes = !self.core().owed.is_empty();
+        if owes {
+            // Where this is not the ledger's thread, that one has to know.
+            self.owes();
+        }
+    }
+
+    /// The answer to a reservation whose reply was lost.
+    fn again(&self, lane: &mut Lane, command: &Command, error: &StoreError) -> Option<Reply> {
+        let lost = matches!(command, Command::Reserve(_)) && error.aftermath() == Aftermath::Unknown;
+        lost.then(|| self.apply(lane, std::slice::from_ref(command)).ok()?.pop()).flatten()
+    }
+
+    fn apply(&self, lane: &mut Lane, commands: &[Command]) -> Result<Vec<Reply>, StoreError> {
+        lane.apply(commands, self.clock().now())
+    }
+
+    fn answer(self: &Arc<Self>, command: Command, to: To, reply: Reply) {
         match (command, to, reply) {
             (Command::Reserve(reserve), To::Reserver { reply, asked, busy }, Reply::Reserved(reserved)) => {
-                self.answer_reserver(core, reserve, reserved, reply, asked, busy);
+                self.answer_reserver(reserve, reserved, reply, asked, busy);
             }
             (Command::Settle(settle), to, Reply::Settled(settled)) => {
                 // Whoever waited for this attempt asks again: the answer is now there.
-                self.requeue(core.running.ended(settle.row, settle.fence));
+                let waiting = self.core().running.ended(settle.row, settle.fence);
+                self.requeue(waiting);
                 if let To::Settler(reply) = to {
                     // A caller that has gone does not need to know.
                     let _ = reply.send(Ok(settled));
@@ -131,7 +158,7 @@ impl Shared {
                 tracing::debug!(leases = holds.len(), lost = lost.len(), "renewed the leases of what is running");
                 for row in lost {
                     tracing::warn!(row, "a lease could not be renewed: another event moved the operation on");
-                    core.running.lost(row);
+                    self.core().running.lost(row);
                 }
             }
             (_, To::Asker(reply), answer) => {
@@ -144,7 +171,6 @@ impl Shared {
 
     fn answer_reserver(
         self: &Arc<Self>,
-        core: &mut Core,
         reserve: Arc<Reserve>,
         reserved: Reserved,
         reply: oneshot::Sender<Result<Taken, LedgerError>>,
@@ -153,18 +179,21 @@ impl Shared {
     ) {
         let taken = match reserved {
             Reserved::Granted(grant) => {
-                let renew_at = core.running.begin(&grant, reserve.lease, self.clock().now());
+                let now = self.clock().now();
+                let renew_at = self.core().running.begin(&grant, reserve.lease, now);
                 self.due_at(renew_at);
                 let holding = Holding::new(Arc::clone(self), reserve, grant, asked);
                 Taken::Holding(Box::new(holding))
             }
             Reserved::Found(answer) => {
                 let row = answer.record.row;
-                let running = answer.record.state == State::InProgress && core.running.has(row, answer.record.fence);
-                if busy == Busy::Park && running {
-                    let to = To::Reserver { reply, asked, busy };
-                    core.running.park(row, Envelope { command: Command::Reserve(reserve), to });
-                    return;
+                if busy == Busy::Park && answer.record.state == State::InProgress {
+                    let mut core = self.core();
+                    if core.running.has(row, answer.record.fence) {
+                        let to = To::Reserver { reply, asked, busy };
+                        core.running.park(row, Envelope { command: Command::Reserve(reserve), to });
+                        return;
+                    }
                 }
                 Taken::Found(answer)
             }
@@ -172,6 +201,24 @@ impl Shared {
         };
         // A caller that has gone drops its holding, and so gives the attempt back.
         drop(reply.send(Ok(taken)));
+    }
+
+    /// Tells whoever sent `command` that it was not carried out.
+    fn fail(&self, command: Command, to: To, error: &StoreError) {
+        let told = LedgerError::Store(error.clone());
+        match to {
+            To::Reserver { reply, .. } => drop(reply.send(Err(told))),
+            To::Asker(reply) => drop(reply.send(Err(told))),
+            To::Settler(reply) => {
+                drop(reply.send(Err(told)));
+                self.core().owed.push(Envelope { command, to: To::Nobody });
+            }
+            To::Nobody if matches!(command, Command::Settle(_)) => {
+                self.core().owed.push(Envelope { command, to: To::Nobody });
+            }
+            // Renewals come round again; counts are lost with a word in the log.
+            To::Nobody => tracing::warn!(%error, "the ledger could not write what nobody waits for"),
+        }
     }
 }
 
@@ -185,27 +232,11 @@ fn driven<T: Send>(runtime: &tokio::runtime::Runtime, applied: BoxFuture<'_, T>)
     waited.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-impl Drop for Core {
+impl Drop for Lane {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             // The last holder may be a caller's task, where nothing may wait for threads to end.
             runtime.shutdown_background();
         }
-    }
-}
-
-/// Tells whoever sent `command` that it was not carried out.
-fn fail(core: &mut Core, command: Command, to: To, error: &StoreError) {
-    let told = LedgerError::Store(error.clone());
-    match to {
-        To::Reserver { reply, .. } => drop(reply.send(Err(told))),
-        To::Asker(reply) => drop(reply.send(Err(told))),
-        To::Settler(reply) => {
-            drop(reply.send(Err(told)));
-            core.owed.push(Envelope { command, to: To::Nobody });
-        }
-        To::Nobody if matches!(command, Command::Settle(_)) => core.owed.push(Envelope { command, to: To::Nobody }),
-        // Renewals come round again; counts are lost with a word in the log.
-        To::Nobody => tracing::warn!(%error, "the ledger could not write what nobody waits for"),
     }
 }

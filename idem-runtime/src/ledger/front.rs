@@ -11,7 +11,7 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::{
-    batch::{Envelope, To},
+    batch::{Envelope, Lane, To},
     command::{Answer, Command, Conflict, Reply, Reserve, Tally},
     decide::Match,
     error::{Aftermath, LedgerError, StoreError, StoreErrorKind},
@@ -55,10 +55,17 @@ impl Ledger {
         let failed = |error: std::io::Error| {
             LedgerError::Store(StoreError::new(StoreErrorKind::Unavailable, Aftermath::Nothing, error))
         };
+        let beside = store.twin().map(Lane::new).transpose().map_err(failed)?;
         let shared = Arc::new(Shared::new(store, clock, config).map_err(failed)?);
         shared.watch_clock();
+        let named = |name: &str| thread::Builder::new().name(name.to_owned());
+        let beside = beside.map(|lane| {
+            let of_thread = Arc::clone(&shared);
+            named("idem-beside").spawn(move || of_thread.run_beside(lane))
+        });
+        let beside = beside.transpose().map_err(failed)?;
         let of_thread = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("idem-ledger".to_owned()).spawn(move || of_thread.run());
+        let thread = named("idem-ledger").spawn(move || of_thread.run(beside));
         Ok(Self { shared, thread: Some(thread.map_err(failed)?) })
     }
 

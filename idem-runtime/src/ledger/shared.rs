@@ -9,16 +9,16 @@ use std::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI64, AtomicUsize, Ordering},
     },
+    thread::JoinHandle,
     time::Duration,
 };
 
 use tokio::sync::oneshot;
 
 use super::{
-    batch::{Core, Envelope, To},
+    batch::{Core, Envelope, Lane, To},
     command::{Command, Reserve, Settle, Settled, Tally},
     error::LedgerError,
-    running::Running,
     store::{Flow, Found, Reader, Store},
     tallies::Tallies,
     waiting::{Pause, Waiting},
@@ -33,7 +33,10 @@ use crate::{
 pub(crate) struct Shared {
     queue: Mutex<Queue>,
     wake: Condvar,
+    wake_beside: Condvar,
     core: Mutex<Core>,
+    /// The ledger's thread's own, or whoever's that stands in for it.
+    lane: Mutex<Lane>,
     reader: Arc<dyn Reader>,
     waiting: Waiting,
     clock: Arc<dyn Clock>,
@@ -55,6 +58,7 @@ struct Queue {
     /// Something new is due: look when.
     moved: bool,
     thread: Thread,
+    beside: Thread,
 }
 
 /// What the ledger's thread is doing.
@@ -86,6 +90,12 @@ impl Drop for UnderWay {
     }
 }
 
+/// So many commands are enough for two: fewer wait for the ledger's thread, and make one batch instead of two.
+const BESIDE_FROM: usize = 32;
+
+/// How long the thread beside leaves the work alone when its store could not take any.
+const BESIDE_PAUSE: Duration = Duration::from_secs(10);
+
 /// A mutex whose holder panicked still guards consistent data: every change is made in one piece.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -95,16 +105,14 @@ impl Shared {
     /// The shared part of a ledger over `store`.
     pub(super) fn new(store: Box<dyn Store>, clock: Arc<dyn Clock>, config: &Config) -> std::io::Result<Self> {
         let flow = store.flow();
-        let runtime = match flow {
-            Flow::Blocking => None,
-            Flow::Driven => Some(tokio::runtime::Builder::new_current_thread().enable_all().build()?),
-        };
         Ok(Self {
             queue: Mutex::default(),
             wake: Condvar::new(),
+            wake_beside: Condvar::new(),
             reader: store.reader(),
             waiting: Waiting::new(),
-            core: Mutex::new(Core { store, running: Running::default(), owed: Vec::new(), runtime }),
+            core: Mutex::default(),
+            lane: Mutex::new(Lane::new(store)?),
             clock,
             tallies: Tallies::default(),
             under_way: AtomicUsize::new(0),
@@ -162,6 +170,7 @@ impl Shared {
         let mut queue = held(&self.queue);
         queue.closed = true;
         self.wake(queue);
+        self.wake_beside.notify_one();
     }
 
     /// Those who waited for an attempt that has ended ask again: the answer is there now.
@@ -185,6 +194,11 @@ impl Shared {
         self.due_at(self.clock.now().after(self.tally_every));
     }
 
+    /// For a moment: whoever holds it sends nothing, and drops nothing that might.
+    pub(super) fn core(&self) -> MutexGuard<'_, Core> {
+        held(&self.core)
+    }
+
     pub(super) fn clock(&self) -> &dyn Clock {
         &*self.clock
     }
@@ -203,9 +217,9 @@ impl Shared {
     /// Queues a command, or carries it out here and now when nothing else is going on.
     pub(super) fn send(self: &Arc<Self>, envelope: Envelope) {
         if self.may_commit_inline()
-            && let Ok(mut core) = self.core.try_lock()
+            && let Ok(mut lane) = self.lane.try_lock()
         {
-            self.process(&mut core, vec![envelope]);
+            self.process(&mut lane, vec![envelope]);
             return;
         }
         self.queue(envelope);
@@ -234,15 +248,19 @@ impl Shared {
             && held(&self.queue).waiting.is_empty()
     }
 
-    /// The ledger's thread.
-    pub(super) fn run(self: &Arc<Self>) {
+    /// The ledger's thread. At the end it waits for the one beside it.
+    pub(super) fn run(self: &Arc<Self>, mut beside: Option<JoinHandle<()>>) {
         loop {
             let (batch, closed) = self.next();
-            let mut core = held(&self.core);
-            if !batch.is_empty() {
-                self.process(&mut core, batch);
+            if closed && let Some(beside) = beside.take() {
+                // A panic there was reported there; what it left undone reads as unknown, which is the truth.
+                let _ = beside.join();
             }
-            self.do_what_is_due(&mut core, closed);
+            let mut lane = held(&self.lane);
+            if !batch.is_empty() {
+                self.process(&mut lane, batch);
+            }
+            self.do_what_is_due(&mut lane, closed);
             let mut queue = held(&self.queue);
             if !queue.waiting.is_empty() {
                 continue;
@@ -250,10 +268,42 @@ impl Shared {
             if closed {
                 queue.thread = Thread::Gone;
                 drop(queue);
-                core.store.close();
+                lane.store.close();
                 return;
             }
         }
+    }
+
+    /// The thread beside it, which takes what has gathered while that one is at work. What is left at the end it leaves.
+    pub(super) fn run_beside(self: &Arc<Self>, mut lane: Lane) {
+        loop {
+            let mut queue = held(&self.queue);
+            while !queue.closed && queue.waiting.len() < BESIDE_FROM {
+                queue.beside = Thread::Asleep;
+                queue = self.wake_beside.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            }
+            queue.beside = Thread::Awake;
+            if queue.closed {
+                drop(queue);
+                lane.store.close();
+                return;
+            }
+            drop(queue);
+            if lane.is_ready() {
+                let some = self.some();
+                self.process(&mut lane, some);
+            } else {
+                let queue = held(&self.queue);
+                drop(self.wake_beside.wait_timeout_while(queue, BESIDE_PAUSE, |queue| !queue.closed));
+            }
+        }
+    }
+
+    /// As many commands as go into a batch.
+    fn some(&self) -> Vec<Envelope> {
+        let mut queue = held(&self.queue);
+        let some = queue.waiting.len().min(BATCH_MAX);
+        queue.waiting.drain(..some).collect()
     }
 
     /// Wakes the thread so that it finds out anew what is due when.
@@ -263,12 +313,16 @@ impl Shared {
         self.wake(queue);
     }
 
-    /// Wakes the thread if it sleeps.
+    /// Wakes the thread if it sleeps; the one beside it, if there is enough for two.
     fn wake(&self, mut queue: MutexGuard<'_, Queue>) {
         if queue.thread == Thread::Asleep {
             queue.thread = Thread::Awake;
             drop(queue);
             self.wake.notify_one();
+        } else if queue.beside == Thread::Asleep && queue.waiting.len() >= BESIDE_FROM {
+            queue.beside = Thread::Awake;
+            drop(queue);
+            self.wake_beside.notify_one();
         }
     }
 
@@ -293,12 +347,13 @@ impl Shared {
         self.wakes_at.store(i64::MIN, Ordering::SeqCst);
         queue.thread = Thread::Awake;
         queue.moved = false;
-        let some = queue.waiting.len().min(BATCH_MAX);
-        (queue.waiting.drain(..some).collect(), queue.closed)
+        let closed = queue.closed;
+        drop(queue);
+        (self.some(), closed)
     }
 
     fn due_in(&self) -> Option<Duration> {
-        let core = held(&self.core);
+        let core = self.core();
         let renewal = core.running.renewal_due().map(|at| at.since(self.clock.now()));
         let later = !self.tallies.is_empty() || !core.owed.is_empty();
         let tally = later.then_some(self.tally_every);
@@ -309,17 +364,19 @@ impl Shared {
     /// has let go.
     fn drain(self: &Arc<Self>) {
         while !held(&self.queue).waiting.is_empty() {
-            let Ok(mut core) = self.core.try_lock() else { return };
+            let Ok(mut lane) = self.lane.try_lock() else { return };
             let batch: Vec<Envelope> = held(&self.queue).waiting.drain(..).collect();
-            self.process(&mut core, batch);
+            self.process(&mut lane, batch);
         }
     }
 
     /// Renewals, settlements that the store refused before, and counts that were put off long enough.
-    fn do_what_is_due(self: &Arc<Self>, core: &mut Core, closing: bool) {
+    fn do_what_is_due(self: &Arc<Self>, lane: &mut Lane, closing: bool) {
         let now = self.clock.now();
-        let holds = core.running.due(now, self.run_max);
-        let mut batch = std::mem::take(&mut core.owed);
+        let (holds, mut batch) = {
+            let mut core = self.core();
+            (core.running.due(now, self.run_max), std::mem::take(&mut core.owed))
+        };
         if !holds.is_empty() {
             batch.push(Envelope { command: Command::Renew(holds), to: To::Nobody });
         }
@@ -328,7 +385,7 @@ impl Shared {
             batch.push(Envelope { command: Command::Tally(tallies), to: To::Nobody });
         }
         if !batch.is_empty() {
-            self.process(core, batch);
+            self.process(lane, batch);
         }
     }
 }

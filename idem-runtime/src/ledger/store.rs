@@ -51,6 +51,17 @@ pub trait Store: Send + fmt::Debug + 'static {
     /// How [`apply`](Self::apply) waits.
     fn flow(&self) -> Flow;
 
+    /// A second way into the same ledger, where that lets more work be done at once: with a connection of its own, and apart
+    /// from this one like another process's. `None`, unless a store says otherwise.
+    fn twin(&self) -> Option<Box<dyn Store>> {
+        None
+    }
+
+    /// Whether it can take a batch now. A [`twin`](Self::twin) that cannot leaves the work to the store that it came from.
+    fn ready(&mut self) -> BoxFuture<'_, bool> {
+        Box::pin(async { true })
+    }
+
     /// The last words before the process lets go of the store.
     fn close(&mut self);
 }

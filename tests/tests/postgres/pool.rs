@@ -18,7 +18,7 @@ const TOOLS: usize = 50;
 const CALLS: usize = 20;
 const SAMPLES: usize = 200;
 
-/// What one process holds at most: one connection that writes, and those that read.
+/// What one process holds at most: two connections that write, and those that read.
 const CONNECTIONS_MAX: usize = 5;
 
 // R-L5

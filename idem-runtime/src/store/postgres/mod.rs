@@ -32,7 +32,7 @@ mod unsettled;
 mod upkeep;
 mod work;
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicI64};
 
 use sqlx::{
     Postgres,
@@ -46,7 +46,7 @@ use crate::{
     ledger::{BoxFuture, Command, Flow, Reader, Reply, Store, StoreError},
 };
 
-/// A ledger in a PostgreSQL database: one connection that writes, one transaction a batch.
+/// A ledger in a PostgreSQL database: a connection that writes, one transaction a batch. Its twin has a connection of its own.
 #[derive(Debug)]
 pub struct PostgresStore {
     options: PgConnectOptions,
@@ -60,7 +60,7 @@ pub struct PostgresStore {
     long_ways: u32,
     readers: Arc<Readers>,
     /// Where the next purge goes on.
-    purged_to: i64,
+    purged_to: Arc<AtomicI64>,
 }
 
 impl PostgresStore {
@@ -87,7 +87,7 @@ impl PostgresStore {
             begun: Begun::default(),
             long_ways: 0,
             readers,
-            purged_to: 0,
+            purged_to: Arc::default(),
         })
     }
 }
@@ -111,6 +111,23 @@ impl Store for PostgresStore {
 
     fn flow(&self) -> Flow {
         Flow::Driven
+    }
+
+    fn twin(&self) -> Option<Box<dyn Store>> {
+        Some(Box::new(Self {
+            options: self.options.clone(),
+            clock: Arc::clone(&self.clock),
+            writer: None,
+            catalogue: Catalogue::default(),
+            begun: self.begun.clone(),
+            long_ways: 0,
+            readers: Arc::clone(&self.readers),
+            purged_to: Arc::clone(&self.purged_to),
+        }))
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, bool> {
+        Box::pin(self.is_connected())
     }
 
     fn close(&mut self) {

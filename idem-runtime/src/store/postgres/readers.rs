@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// How many connections read at once, and stay open for the next ones.
-const CONNECTIONS_MAX: usize = 4;
+const CONNECTIONS_MAX: usize = 3;
 
 /// Statements go in two halves: without a transaction around them a pooler would give each to another connection. A standby,
 /// which may not know what was committed, does not begin one that writes.

@@ -3,7 +3,10 @@
 //! Must not know what a command does. A connection on which anything failed is closed, never used again; whoever was only
 //! overtaken rolls back.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use sqlx::PgConnection;
 
@@ -13,11 +16,11 @@ use super::{
     clock::{time, time_in},
     failure::{Stopped, at_commit, unavailable},
     open,
-    work::{Begun, Gate, Key, Known, Work},
+    work::{Gate, Key, Known, Work},
 };
 use crate::{
     clock::{Clock, ServerClock, Timestamp},
-    ledger::{Command, Record, Reply, State, StoreError, StoreErrorKind},
+    ledger::{Command, Record, Reply, StoreError, StoreErrorKind},
 };
 
 /// How often a batch begins again because others came first.
@@ -53,9 +56,6 @@ pub(super) const BEGIN_STATEMENTS: usize = 2;
 /// Where a function does the rest.
 const BEGIN_ALONE: (&str, usize) = ("begin isolation level read committed read write", 1);
 
-/// More attempts of this process than this are not remembered; then all are forgotten, and read where they are settled.
-const BEGUN_MAX: usize = 100_000;
-
 impl PostgresStore {
     pub(super) async fn apply_all(&mut self, commands: &[Command], now: Timestamp) -> Result<Vec<Reply>, StoreError> {
         if commands.is_empty() {
@@ -67,13 +67,12 @@ impl PostgresStore {
             tries += 1;
             // Taken out: only what went well comes back.
             let mut db = self.connected().await?;
-            let mut purged_to = self.purged_to;
-            let known =
-                Known { catalogue: &mut self.catalogue, begun: &mut self.begun, long_ways: &mut self.long_ways };
+            let mut purged_to = self.purged_to.load(Ordering::Relaxed);
+            let known = Known { catalogue: &mut self.catalogue, begun: &self.begun, long_ways: &mut self.long_ways };
             match transact(&mut db, &self.clock, known, commands, now, &mut gate, &mut purged_to).await {
                 Ok(replies) => {
                     self.writer = Some(db);
-                    self.purged_to = purged_to;
+                    self.purged_to.store(purged_to, Ordering::Relaxed);
                     return Ok(replies);
                 }
                 Err(Stopped::Failed(error)) => return Err(error),
@@ -89,6 +88,16 @@ impl PostgresStore {
                 }
             }
         }
+    }
+
+    /// Whether there is a connection that writes.
+    pub(super) async fn is_connected(&mut self) -> bool {
+        let connected = self.connected().await;
+        if let Err(error) = &connected {
+            tracing::debug!(%error, "a second connection that writes cannot be had");
+        }
+        self.writer = connected.ok();
+        self.writer.is_some()
     }
 
     /// The connection that writes, a new one where there is none.
@@ -145,7 +154,7 @@ async fn transact(
             let applied = tokio::time::timeout(TRANSACTION, plain.carry_out(db, begin)).await;
             if let Some(applied) = applied.map_err(|late| at_commit(sqlx::Error::Io(late.into())))?? {
                 catalogue.remember(applied.scopes);
-                remember(begun, applied.records);
+                begun.remember(applied.records);
                 return Ok(applied.replies);
             }
             (is_open, *long_ways) = (false, LONG_WAYS);
@@ -172,7 +181,7 @@ async fn transact(
         Err(late) => return Err(at_commit(sqlx::Error::Io(late.into()))),
     }
     catalogue.remember(done.interned);
-    remember(begun, done.records);
+    begun.remember(done.records);
     Ok(replies)
 }
 
@@ -181,19 +190,5 @@ async fn in_time<T>(prepared: impl Future<Output = Result<T, Stopped>>) -> Resul
     match tokio::time::timeout(TRANSACTION, prepared).await {
         Ok(prepared) => prepared,
         Err(_) => Err(Stopped::Failed(unavailable("the server took too long; the transaction was given up"))),
-    }
-}
-
-/// Remembers first attempts under way, and forgets those that are over.
-fn remember(begun: &mut Begun, records: Vec<(Key, Arc<Record>)>) {
-    if begun.len() > BEGUN_MAX {
-        begun.clear();
-    }
-    for (key, record) in records {
-        if record.state == State::InProgress && record.attempt == 1 && record.stored.is_none() {
-            begun.insert(key, record);
-        } else {
-            begun.remove(&key);
-        }
     }
 }

@@ -4,7 +4,10 @@
 //! lock, so nobody moves it before this transaction has ended; what identities lead to is read without one, and whoever takes
 //! an identity that somebody else took meanwhile is told so by the unique key, and begins again.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use rustc_hash::FxHashMap;
 use sqlx::{PgConnection, Row};
@@ -87,13 +90,38 @@ impl Name {
 /// What generations of a digest lead to, by tenant and scope: those that somebody asks for.
 type Names = FxHashMap<(i64, i64, Digest), BTreeMap<u32, i64>>;
 
-/// Records as they were committed, by tenant and handle.
-pub(super) type Begun = FxHashMap<Key, Arc<Record>>;
+/// Records of first attempts that this process began, as they were committed, by tenant and handle; of all its connections.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Begun(Arc<Mutex<FxHashMap<Key, Arc<Record>>>>);
+
+/// More attempts of this process than this are not remembered; then all are forgotten, and read where they are settled.
+const BEGUN_MAX: usize = 100_000;
+
+impl Begun {
+    fn get(&self, key: Key) -> Option<Arc<Record>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).map(Arc::clone)
+    }
+
+    /// Remembers first attempts under way, and forgets those that are over.
+    pub(super) fn remember(&self, records: Vec<(Key, Arc<Record>)>) {
+        let mut begun = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if begun.len() > BEGUN_MAX {
+            begun.clear();
+        }
+        for (key, record) in records {
+            if record.state == State::InProgress && record.attempt == 1 && record.stored.is_none() {
+                begun.insert(key, record);
+            } else {
+                begun.remove(&key);
+            }
+        }
+    }
+}
 
 /// What this process knows of the ledger.
 pub(super) struct Known<'a> {
     pub(super) catalogue: &'a mut Catalogue,
-    pub(super) begun: &'a mut Begun,
+    pub(super) begun: &'a Begun,
     /// How many batches still go the long way, though they look plain.
     pub(super) long_ways: &'a mut u32,
 }
@@ -249,7 +277,7 @@ impl<'a> Work<'a> {
 
     /// A record that this process began, as it was committed.
     pub(super) fn begun(&self, key: Key) -> Option<Arc<Record>> {
-        self.begun.get(&key).map(Arc::clone)
+        self.begun.get(key)
     }
 
     /// The number of a scope that this transaction interned, or met.
