@@ -59,7 +59,7 @@ async fn r012_functions_and_methods_of_one_name_are_two_tools() {
                 home.column("select t.name from idem_operations o join idem_tools t on t.tool = o.tool");
             tools.sort();
             let expected = ["Credits::send", "Refunds::send", "billing::send", "mail::send"];
-            assert_eq!(tools, expected.map(|name| format!("identity::{name}")));
+            assert_eq!(tools, expected.map(|name| format!("{}::{name}", module_path!())));
         }
     }
 }
