@@ -91,6 +91,12 @@ impl Work<'_> {
         }))
     }
 
+    /// Instead of tokens, numbers below 0: the nth stands for the nth token that the server will give.
+    fn provide(&mut self, many: usize) {
+        self.tokens = (1..).take(many).map(|nth: i64| -nth).collect();
+        self.tokens.reverse();
+    }
+
     /// Whether each command is about an operation of its own, and says nothing but the usual.
     fn looks_plain(&mut self, commands: &[Command]) -> bool {
         let (mut names, mut rows) = (FxHashSet::default(), FxHashSet::default());

@@ -157,7 +157,7 @@ pub(super) struct Work<'a> {
     pub(super) taken: Vec<Name>,
     pub(super) beside: Beside,
     /// Tokens that this transaction drew and has not given yet, in reverse.
-    tokens: Vec<i64>,
+    pub(super) tokens: Vec<i64>,
     last_fence: i64,
     /// Whether evidence waits for a record of any operation.
     pub(super) waiting: bool,
@@ -351,12 +351,6 @@ impl<'a> Work<'a> {
         script.say(&tokens(many), 1);
         let answers = script.send(&mut *self.db).await?;
         self.drawn(answers.first())
-    }
-
-    /// Instead of tokens, numbers below 0: the nth stands for the nth token that the server will give.
-    pub(super) fn provide(&mut self, many: usize) {
-        self.tokens = (1..).take(many).map(|nth: i64| -nth).collect();
-        self.tokens.reverse();
     }
 
     /// Takes what [`tokens`] gave.
