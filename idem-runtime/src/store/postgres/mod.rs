@@ -1,13 +1,15 @@
 //! The shared ledger: a PostgreSQL database, for the processes of many machines.
 //!
 //! In reading order: [`open`] (what server it may be, migrations), [`transact`] (a batch in one transaction, again where
-//! others came first), [`straight`] (a batch that needs no look at the ledger), [`work`] (records as they are read, moved in memory and written together), [`gather`] (what a batch
-//! reads), [`reserve`], [`unsettled`] and [`evidence`], [`flush`] and [`beside`] (the statements that write), [`script`]
-//! (several of them in one message; those of every call are functions, in `functions.sql`), [`upkeep`] (leases and counts), [`purge`]; [`read`] (records), [`readers`] (on a thread of
-//! their own), [`finds`] (what many calls look for, together), [`detail`], [`listing`], [`sweep`]; [`catalogue`] (names interned
-//! to numbers), [`text`] as columns hold it, [`clock`] (the server's time), and how PostgreSQL's [`failure`]s read in the
-//! ledger's words.
+//! others came first), [`straight`] (a batch that needs no look at the ledger), [`work`] (records as they are read, moved in
+//! memory and written together), [`begun`] (those that need not be read), [`gather`] (what a batch reads), [`reserve`],
+//! [`unsettled`] and [`evidence`], [`flush`] and [`beside`] (the statements that write), [`script`] (several of them in one
+//! message; those of every call are functions, in `functions.sql`), [`upkeep`] (leases and counts), [`purge`]; [`read`]
+//! (records), [`readers`] (on a thread of their own), [`finds`] (what many calls look for, together), [`detail`], [`listing`],
+//! [`sweep`]; [`catalogue`] (names interned to numbers), [`text`] as columns hold it, [`clock`] (the server's time), and how
+//! PostgreSQL's [`failure`]s read in the ledger's words.
 
+mod begun;
 mod beside;
 mod catalogue;
 mod clock;
@@ -40,7 +42,7 @@ use sqlx::{
     query::Query,
 };
 
-use self::{catalogue::Catalogue, readers::Readers, work::Begun};
+use self::{begun::Begun, catalogue::Catalogue, readers::Readers};
 use crate::{
     clock::{Clock, ServerClock, Timestamp},
     ledger::{BoxFuture, Command, Flow, Reader, Reply, Store, StoreError},
@@ -54,7 +56,6 @@ pub struct PostgresStore {
     /// Opened where it is used: a connection belongs to the runtime that drives it.
     writer: Option<PgConnection>,
     catalogue: Catalogue,
-    /// First attempts that this process began, as they were committed: whoever settles one need not read it again.
     begun: Begun,
     /// How many batches still go the long way, though they look plain.
     long_ways: u32,

@@ -91,12 +91,6 @@ impl Work<'_> {
         }))
     }
 
-    /// Instead of tokens, numbers below 0: the nth stands for the nth token that the server will give.
-    fn provide(&mut self, many: usize) {
-        self.tokens = (1..).take(many).map(|nth: i64| -nth).collect();
-        self.tokens.reverse();
-    }
-
     /// Whether each command is about an operation of its own, and says nothing but the usual.
     fn looks_plain(&mut self, commands: &[Command]) -> bool {
         let (mut names, mut rows) = (FxHashSet::default(), FxHashSet::default());
@@ -201,59 +195,38 @@ fn outcome(answer: Option<&Answered>) -> Result<Outcome, Stopped> {
 
 /// Whether a record is as `idem_straight` writes new ones.
 fn is_new(record: &Record, now: Timestamp) -> bool {
-    matches!(
-        record,
-        Record {
-            version: 1,
-            state: State::InProgress,
-            in_doubt: false,
-            disproved: false,
-            attempt: 1,
-            reconcile_fence: 0,
-            passes: 0,
-            answered: 0,
-            lease_until: Some(_),
-            renewed_at: None,
-            renewals: 0,
-            settled_at: None,
-            unknown_at: None,
-            next_at: None,
-            settled_fence: 0,
-            has_resources: false,
-            retain_until: None,
-            reference: None,
-            review: false,
-            stored: None,
-            ..
-        }
-    ) && record.fence == record.row
-        && record.reserved_at == now
+    let fresh = record.fence == record.row && record.reserved_at == now && record.lease_until.is_some();
+    let never_settled = record.settled_at.is_none() && record.retain_until.is_none() && record.stored.is_none();
+    let untouched = record.renewed_at.is_none() && record.renewals == 0 && record.reference.is_none();
+    is_first_attempt(record, 1, State::InProgress) && fresh && never_settled && untouched
 }
 
 /// Whether a record is as `idem_straight` leaves one that was new.
 fn has_succeeded(record: &Record, now: Timestamp) -> bool {
-    matches!(
+    let settled = record.settled_at == Some(now) && record.retain_until.is_some() && record.stored.is_some();
+    is_first_attempt(record, 2, State::Succeeded) && settled && record.lease_until.is_none()
+}
+
+/// Whether nothing ever happened to a record but its first attempt.
+fn is_first_attempt(record: &Record, version: u64, state: State) -> bool {
+    let usual = matches!(
         record,
         Record {
-            version: 2,
-            state: State::Succeeded,
             in_doubt: false,
             disproved: false,
             attempt: 1,
             reconcile_fence: 0,
             passes: 0,
             answered: 0,
-            lease_until: None,
             unknown_at: None,
             next_at: None,
             settled_fence: 0,
             has_resources: false,
-            retain_until: Some(_),
             review: false,
-            stored: Some(_),
             ..
         }
-    ) && record.settled_at == Some(now)
+    );
+    usual && record.version == version && record.state == state
 }
 
 fn beginning<'a>(rows: Rows<'a>, new: &[(i64, &'a Held, &'a Fresh)], taken: &'a [Name]) -> Rows<'a> {

@@ -4,15 +4,13 @@
 //! lock, so nobody moves it before this transaction has ended; what identities lead to is read without one, and whoever takes
 //! an identity that somebody else took meanwhile is told so by the unique key, and begins again.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use rustc_hash::FxHashMap;
 use sqlx::{PgConnection, Row};
 
 use super::{
+    begun::Begun,
     beside::Beside,
     catalogue::{Catalogue, Scopes},
     failure::{Stopped, corrupt, moved},
@@ -90,34 +88,6 @@ impl Name {
 /// What generations of a digest lead to, by tenant and scope: those that somebody asks for.
 type Names = FxHashMap<(i64, i64, Digest), BTreeMap<u32, i64>>;
 
-/// Records of first attempts that this process began, as they were committed, by tenant and handle; of all its connections.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Begun(Arc<Mutex<FxHashMap<Key, Arc<Record>>>>);
-
-/// More attempts of this process than this are not remembered; then all are forgotten, and read where they are settled.
-const BEGUN_MAX: usize = 100_000;
-
-impl Begun {
-    fn get(&self, key: Key) -> Option<Arc<Record>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).map(Arc::clone)
-    }
-
-    /// Remembers first attempts under way, and forgets those that are over.
-    pub(super) fn remember(&self, records: Vec<(Key, Arc<Record>)>) {
-        let mut begun = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if begun.len() > BEGUN_MAX {
-            begun.clear();
-        }
-        for (key, record) in records {
-            if record.state == State::InProgress && record.attempt == 1 && record.stored.is_none() {
-                begun.insert(key, record);
-            } else {
-                begun.remove(&key);
-            }
-        }
-    }
-}
-
 /// What this process knows of the ledger.
 pub(super) struct Known<'a> {
     pub(super) catalogue: &'a mut Catalogue,
@@ -157,7 +127,7 @@ pub(super) struct Work<'a> {
     pub(super) taken: Vec<Name>,
     pub(super) beside: Beside,
     /// Tokens that this transaction drew and has not given yet, in reverse.
-    pub(super) tokens: Vec<i64>,
+    tokens: Vec<i64>,
     last_fence: i64,
     /// Whether evidence waits for a record of any operation.
     pub(super) waiting: bool,
@@ -351,6 +321,12 @@ impl<'a> Work<'a> {
         script.say(&tokens(many), 1);
         let answers = script.send(&mut *self.db).await?;
         self.drawn(answers.first())
+    }
+
+    /// Instead of tokens, numbers below 0: the nth stands for the nth token that the server will give.
+    pub(super) fn provide(&mut self, many: usize) {
+        self.tokens = (1..).take(many).map(|nth: i64| -nth).collect();
+        self.tokens.reverse();
     }
 
     /// Takes what [`tokens`] gave.
