@@ -11,14 +11,19 @@ use std::{
 };
 
 use idem_runtime::{
-    Attempt, Clock as _, ErrorClass, Idem, OperationId, Outcome, Refusal, RefusalKind, ToolCall, Unsettled, Verdict,
-    idempotent, ledger::State, testing::TestClock,
+    Attempt, ErrorClass, Idem, OperationId, Outcome, Refusal, RefusalKind, ToolCall, Unsettled, Verdict, idempotent,
+    ledger::State, testing::TestClock,
 };
 use idem_tests::{
     provider::{Bank, BankError, Provider, Refund, SendError, Sending, classify},
-    world::{Setup, every_store_with, memory},
+    world::{Setup, every_store_with},
 };
 use serde::{Deserialize, Serialize};
+
+#[path = "retry/pauses.rs"]
+mod pauses;
+#[path = "retry/unknown.rs"]
+mod unknown;
 
 const SECOND: Duration = Duration::from_secs(1);
 const ORDER: &str = "A-1";
@@ -228,6 +233,7 @@ macro_rules! call {
         $tool(&$call, $stage.desk.clone(), ORDER.to_owned(), CENTS).await
     };
 }
+use call;
 
 fn refusal<T: std::fmt::Debug>(outcome: Outcome<T>) -> Refusal {
     outcome.into_result().expect_err("a refusal")
@@ -344,167 +350,6 @@ async fn r_e3_a_denial_is_never_tried_again() {
         assert_eq!(attempt(call!(checked_outcome, stage)), 1);
         assert_eq!(stage.sent_and_done(), (1, 1), "{}", stage.name());
     }
-}
-
-// R-U1 R-E3
-#[tokio::test]
-async fn r_e3_an_unknown_outcome_is_not_tried_again_without_a_way_to_find_out() {
-    for sending in [Sending::Lost, Sending::Dropped] {
-        for mut stage in stages().await {
-            stage.plan([sending], Duration::ZERO);
-            for _ in 0..3 {
-                assert_eq!(refusal(call!(refund_outcome, stage)).kind(), &RefusalKind::Unknown, "{}", stage.name());
-            }
-            stage.setup.clock.advance(Duration::from_hours(1));
-            assert_eq!(refusal(call!(refund_outcome, stage)).kind(), &RefusalKind::Unknown);
-            assert_eq!(stage.sent_and_done(), (1, usize::from(sending == Sending::Lost)), "{}", stage.name());
-        }
-    }
-}
-
-#[tokio::test]
-async fn an_unknown_outcome_is_sent_again_under_an_open_key_and_within_the_budget() {
-    for sending in [Sending::Lost, Sending::Dropped] {
-        for mut stage in stages().await {
-            stage.plan([sending], Duration::ZERO);
-            assert_eq!((attempt(call!(keyed_outcome, stage)), stage.sent_and_done()), (2, (2, 1)), "{}", stage.name());
-        }
-    }
-    // The budget is one for both: what was refused, and what was lost.
-    for mut stage in stages().await {
-        stage.plan([BUSY, Sending::Dropped, Sending::Dropped, Sending::Dropped, Sending::Dropped], Duration::ZERO);
-        let told = refusal(call!(keyed_outcome, stage));
-        assert_eq!((told.kind(), stage.sent_and_done()), (&RefusalKind::Unknown, (3, 0)), "{}", stage.name());
-        let record = stage.setup.record(told.operation().expect("an operation")).await;
-        assert_eq!((record.state, record.attempt), (State::OutcomeUnknown, 3), "it is not a failure: nobody knows");
-    }
-    // The control arm: a provider that does not honour the key that the tool declares.
-    for mut stage in stages().await {
-        stage.provider.habits(|habits| habits.keyed = false);
-        stage.plan([Sending::Lost], Duration::ZERO);
-        call!(keyed_outcome, stage).value().expect("a result");
-        assert_eq!(stage.sent_and_done(), (2, 2), "{}", stage.name());
-    }
-}
-
-#[tokio::test]
-async fn an_unknown_outcome_is_tried_again_after_a_verdict_in_the_same_call() {
-    for mut stage in stages().await {
-        stage.plan([Sending::Dropped, Sending::Dropped], Duration::ZERO);
-        assert_eq!((attempt(call!(sure_outcome, stage)), stage.sent_and_done()), (3, (3, 1)), "{}", stage.name());
-        let asked: Vec<String> = stage.provider.asked().iter().map(|path| path[..4].to_owned()).collect();
-        assert_eq!(asked, ["POST", "GET ", "POST", "GET ", "POST"], "asked before each");
-    }
-    // Found: nothing is tried again.
-    for mut stage in stages().await {
-        stage.plan([Sending::Lost], Duration::ZERO);
-        let told = call!(sure_outcome, stage);
-        assert!(told.is_replay() && told.value().is_some_and(|refund| refund.id == "rf_1"), "{told:?}");
-        assert_eq!(stage.sent_and_done(), (1, 1), "{}", stage.name());
-    }
-    // Not found, too early to prove anything: nothing is tried again before it does.
-    for mut stage in stages().await {
-        stage.plan([Sending::Dropped], Duration::ZERO);
-        assert_eq!(refusal(call!(unsure_outcome, stage)).kind(), &RefusalKind::Unknown);
-        assert_eq!((stage.sent_and_done(), stage.provider.looked_up()), ((1, 0), 1), "{}", stage.name());
-        stage.setup.clock.advance(Duration::from_mins(3));
-        assert_eq!((attempt(call!(unsure_outcome, stage)), stage.sent_and_done()), (2, (2, 1)), "{}", stage.name());
-    }
-}
-
-#[tokio::test]
-async fn a_verdict_after_the_budgets_end_is_a_final_failure() {
-    for mut stage in stages().await {
-        stage.plan([Sending::Dropped; 3], Duration::ZERO);
-        let told = refusal(call!(sure_outcome, stage));
-        assert_eq!(told.kind(), &RefusalKind::Unknown, "what the third attempt says of itself: {}", stage.name());
-        assert_eq!(stage.sent_and_done(), (3, 0), "{}", stage.name());
-        let again = refusal(call!(sure_outcome, stage));
-        assert_eq!(again.kind(), &RefusalKind::FailedFinal, "{}", stage.name());
-        assert!(again.to_model_text().contains("no answer from the provider"), "{}", again.to_model_text());
-        assert_eq!(stage.sent_and_done(), (3, 0), "{}", stage.name());
-    }
-}
-
-#[tokio::test]
-async fn a_calls_own_deadline_ends_its_retrying_and_later_calls_have_what_is_left() {
-    for mut stage in stages().await {
-        stage.plan([BUSY; 9], 4 * SECOND);
-        let hasty = stage.call().deadline(3 * SECOND);
-        let told = refusal(call!(refund_outcome, stage, hasty));
-        assert_eq!((told.kind(), stage.sent_and_done()), (&RefusalKind::FailedRetryable, (1, 0)), "{}", stage.name());
-        let operation = told.operation().expect("an operation");
-        assert_eq!(stage.setup.state(operation).await, "failed_retryable");
-        stage.setup.clock.advance(SECOND);
-        // Two attempts are left of three, whoever makes them.
-        let last = refusal(call!(refund_outcome, stage, stage.setup.call_as("call_2", 2)));
-        assert_eq!((last.kind(), last.operation()), (&RefusalKind::FailedFinal, Some(operation)), "{}", stage.name());
-        assert_eq!(stage.sent_and_done(), (3, 0), "{}", stage.name());
-        assert_eq!(refusal(call!(refund_outcome, stage)).kind(), &RefusalKind::FailedFinal);
-        assert_eq!(stage.sent_and_done(), (3, 0), "{}", stage.name());
-    }
-}
-
-#[tokio::test]
-async fn r_e3_a_pause_is_the_operations_and_no_other_call_shortens_it() {
-    for mut stage in stages().await {
-        stage.plan([BUSY], Duration::ZERO);
-        // The pause is longer than the call may wait.
-        let told = refusal(call!(rare_outcome, stage));
-        let operation = told.operation().expect("an operation");
-        assert_eq!((told.kind(), stage.sent_and_done()), (&RefusalKind::FailedRetryable, (1, 0)), "{}", stage.name());
-        let until = stage.setup.record(operation).await.next_at.expect("a pause");
-        for id in ["call_1", "call_2"] {
-            let again = refusal(call!(rare_outcome, stage, stage.setup.call_as(id, 1)));
-            assert_eq!((again.kind(), stage.sent_and_done()), (&RefusalKind::FailedRetryable, (1, 0)), "{id}");
-        }
-        stage.setup.clock.advance(until.since(stage.setup.clock.now()));
-        assert_eq!((attempt(call!(rare_outcome, stage)), stage.sent_and_done()), (2, (2, 1)), "{}", stage.name());
-    }
-}
-
-#[tokio::test]
-async fn a_call_that_comes_after_the_budgets_deadline_runs_nothing() {
-    for mut stage in stages().await {
-        stage.plan([BUSY], 4 * SECOND);
-        let hasty = stage.call().deadline(3 * SECOND);
-        let told = refusal(call!(refund_outcome, stage, hasty));
-        assert_eq!((told.kind(), stage.sent_and_done()), (&RefusalKind::FailedRetryable, (1, 0)));
-        stage.setup.clock.advance(26 * SECOND);
-        let late = refusal(call!(refund_outcome, stage));
-        assert_eq!((late.kind(), stage.sent_and_done()), (&RefusalKind::FailedFinal, (1, 0)), "{}", stage.name());
-        assert!(late.to_model_text().contains("the provider answered 503"), "{}", late.to_model_text());
-    }
-    // The control arm: a second earlier it runs, and succeeds.
-    for mut stage in stages().await {
-        stage.plan([BUSY], 4 * SECOND);
-        let hasty = stage.call().deadline(3 * SECOND);
-        refusal(call!(refund_outcome, stage, hasty));
-        stage.setup.clock.advance(25 * SECOND);
-        assert_eq!((attempt(call!(refund_outcome, stage)), stage.sent_and_done()), (2, (2, 1)), "{}", stage.name());
-    }
-}
-
-/// Whether each of twelve calls found its pause shorter than half of the longest one, and so went on.
-async fn went_on(seed: u64) -> Vec<bool> {
-    let mut stage = Stage::of(memory(Idem::builder().jitter_seed(seed)).await);
-    let mut went_on = Vec::new();
-    for at in 0..12 {
-        stage.plan([BUSY], Duration::ZERO);
-        let call = stage.setup.call_as("call_1", at).occurrence(at.to_string());
-        let told = call!(slow_outcome, stage, call.deadline(SECOND / 2));
-        went_on.push(told.value().is_some());
-    }
-    went_on
-}
-
-// R-E3
-#[tokio::test]
-async fn r_e3_pauses_are_drawn_and_the_same_seed_draws_the_same() {
-    let (first, again, other) = tokio::join!(went_on(7), went_on(7), went_on(8));
-    assert_eq!(first, again);
-    assert_ne!(first, other);
-    assert!(first.contains(&true) && first.contains(&false), "neither none nor all: {first:?}");
 }
 
 // R-C1
