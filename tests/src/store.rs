@@ -7,9 +7,40 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[cfg(feature = "postgres")]
 use idem_runtime::PostgresStore;
 use idem_runtime::{
-    Clock, MemoryStore, SqliteStore, Timestamp,
-    ledger::{Aftermath, BoxFuture, Command, Flow, Reader, Reply, Store, StoreError, StoreErrorKind},
+    MemoryStore, SqliteStore, Timestamp,
+    ledger::{Aftermath, BoxFuture, Command, Reply, Store, StoreError, StoreErrorKind},
 };
+
+/// What a store that stands before another one, its field, leaves to that one: all but its batches. It has no twin, so every
+/// batch passes by it.
+#[macro_export]
+macro_rules! behind {
+    ($inner:tt) => {
+        fn reader(&self) -> std::sync::Arc<dyn idem_runtime::ledger::Reader> {
+            self.$inner.reader()
+        }
+
+        $crate::behind_but_reader!($inner);
+    };
+}
+
+/// The same where what is read passes by the store in front, too.
+#[macro_export]
+macro_rules! behind_but_reader {
+    ($inner:tt) => {
+        fn clock(&self) -> Option<std::sync::Arc<dyn idem_runtime::Clock>> {
+            self.$inner.clock()
+        }
+
+        fn flow(&self) -> idem_runtime::ledger::Flow {
+            self.$inner.flow()
+        }
+
+        fn close(&mut self) {
+            self.$inner.close();
+        }
+    };
+}
 
 /// A store, whichever it is: what tests put before a store need not know it.
 #[derive(Debug)]
@@ -44,21 +75,7 @@ impl Store for AnyStore {
         self.0.apply(commands, now)
     }
 
-    fn reader(&self) -> Arc<dyn Reader> {
-        self.0.reader()
-    }
-
-    fn flow(&self) -> Flow {
-        self.0.flow()
-    }
-
-    fn clock(&self) -> Option<Arc<dyn Clock>> {
-        self.0.clock()
-    }
-
-    fn close(&mut self) {
-        self.0.close();
-    }
+    crate::behind!(0);
 }
 
 /// How a batch fails.
@@ -167,19 +184,5 @@ impl<S: Store> Store for Watched<S> {
         }
     }
 
-    fn reader(&self) -> Arc<dyn Reader> {
-        self.store.reader()
-    }
-
-    fn clock(&self) -> Option<Arc<dyn Clock>> {
-        self.store.clock()
-    }
-
-    fn flow(&self) -> Flow {
-        self.store.flow()
-    }
-
-    fn close(&mut self) {
-        self.store.close();
-    }
+    crate::behind!(store);
 }

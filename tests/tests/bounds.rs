@@ -14,9 +14,9 @@ use std::{
 };
 
 use idem_runtime::{
-    BoundTool, Clock, Config, Held, Idem, InlineCommit, OperationId, Operator, Outcome, Tenant, Timestamp, ToolCall,
+    BoundTool, Config, Held, Idem, InlineCommit, OperationId, Operator, Outcome, Tenant, Timestamp, ToolCall,
     Unsettled, Verdict, idempotent,
-    ledger::{BoxFuture, Command, Flow, Listing, Reader, Reply, State, Store, StoreError},
+    ledger::{BoxFuture, Command, Listing, Reply, State, Store, StoreError},
     prepare,
     testing::TestClock,
 };
@@ -321,21 +321,7 @@ impl<S: Store> Store for Pausing<S> {
         self.store.apply(commands, now)
     }
 
-    fn reader(&self) -> Arc<dyn Reader> {
-        self.store.reader()
-    }
-
-    fn clock(&self) -> Option<Arc<dyn Clock>> {
-        self.store.clock()
-    }
-
-    fn flow(&self) -> Flow {
-        self.store.flow()
-    }
-
-    fn close(&mut self) {
-        self.store.close();
-    }
+    idem_tests::behind!(store);
 }
 
 /// A new ledger, watched and able to pause.

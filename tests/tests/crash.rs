@@ -16,8 +16,8 @@ use std::{
 };
 
 use idem_runtime::{
-    Clock, Idem, OperationId, Outcome, Refusal, RefusalKind, Tenant, Timestamp, ToolCall, idempotent,
-    ledger::{BoxFuture, Command, Flow, Reader, Record, Reply, Reserved, State, Store, StoreError},
+    Idem, OperationId, Outcome, Refusal, RefusalKind, Tenant, Timestamp, ToolCall, idempotent,
+    ledger::{BoxFuture, Command, Record, Reply, Reserved, State, Store, StoreError},
     prepare,
     testing::TestClock,
 };
@@ -148,21 +148,7 @@ impl Store for Standing {
         Box::pin(self.apply_standing(commands, now))
     }
 
-    fn reader(&self) -> Arc<dyn Reader> {
-        self.inner.reader()
-    }
-
-    fn clock(&self) -> Option<Arc<dyn Clock>> {
-        self.inner.clock()
-    }
-
-    fn flow(&self) -> Flow {
-        self.inner.flow()
-    }
-
-    fn close(&mut self) {
-        self.inner.close();
-    }
+    idem_tests::behind!(inner);
 }
 
 /// Plays the part that this process was started for; nothing, when it is the test run itself.

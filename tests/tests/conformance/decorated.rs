@@ -12,10 +12,10 @@ use std::{
 };
 
 use idem_runtime::{
-    Clock, OperationId, Tenant, Timestamp,
+    OperationId, Tenant, Timestamp,
     ledger::{
-        Begun, Bound, BoxFuture, Command, Detail, Drifted, Ending, Find, Flow, Found, Listing, Match, PurgeReport,
-        Reader, Record, Reply, Reserve, Reserved, Resolution, Resolve, Settle, State, Store, StoreError, Sweep, Swept,
+        Begun, Bound, BoxFuture, Command, Detail, Drifted, Ending, Find, Found, Listing, Match, PurgeReport, Reader,
+        Record, Reply, Reserve, Reserved, Resolution, Resolve, Settle, State, Store, StoreError, Sweep, Swept,
     },
 };
 
@@ -368,17 +368,7 @@ impl<S: Store> Store for Decorated<S> {
         })
     }
 
-    fn flow(&self) -> Flow {
-        self.inner.flow()
-    }
-
-    fn clock(&self) -> Option<Arc<dyn Clock>> {
-        self.inner.clock()
-    }
-
-    fn close(&mut self) {
-        self.inner.close();
-    }
+    idem_tests::behind_but_reader!(inner);
 }
 
 /// A reader that is counted, and changed like its store.

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use idem_runtime::{
-    Clock, Timestamp,
-    ledger::{Aftermath, BoxFuture, Command, Flow, Reader, Reply, Reserved, Store, StoreError, StoreErrorKind},
+    Timestamp,
+    ledger::{Aftermath, BoxFuture, Command, Flow, Reply, Reserved, Store, StoreError, StoreErrorKind},
 };
 
 use super::site::{Checkpoint, Fault, Site};
@@ -77,19 +77,5 @@ impl<S: Store> Store for Standing<S> {
         Box::pin(self.standing(commands, now))
     }
 
-    fn reader(&self) -> Arc<dyn Reader> {
-        self.inner.reader()
-    }
-
-    fn clock(&self) -> Option<Arc<dyn Clock>> {
-        self.inner.clock()
-    }
-
-    fn flow(&self) -> Flow {
-        self.inner.flow()
-    }
-
-    fn close(&mut self) {
-        self.inner.close();
-    }
+    idem_tests::behind!(inner);
 }

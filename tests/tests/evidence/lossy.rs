@@ -9,8 +9,8 @@ use std::{
 };
 
 use idem_runtime::{
-    Clock, Idem, Outcome, RefusalKind, Timestamp,
-    ledger::{Aftermath, BoxFuture, Command, Flow, Reader, Reply, Reserve, State, Store, StoreError, StoreErrorKind},
+    Idem, Outcome, RefusalKind, Timestamp,
+    ledger::{Aftermath, BoxFuture, Command, Reply, Reserve, State, Store, StoreError, StoreErrorKind},
     testing::TestClock,
 };
 use idem_tests::{
@@ -62,21 +62,7 @@ impl<S: Store> Store for Lossy<S> {
         })
     }
 
-    fn reader(&self) -> Arc<dyn Reader> {
-        self.store.reader()
-    }
-
-    fn clock(&self) -> Option<Arc<dyn Clock>> {
-        self.store.clock()
-    }
-
-    fn flow(&self) -> Flow {
-        self.store.flow()
-    }
-
-    fn close(&mut self) {
-        self.store.close();
-    }
+    idem_tests::behind!(store);
 }
 
 /// A ledger in each kind of store that loses the answer of the `lost`-th reservation.

@@ -7,10 +7,10 @@ use std::{
 };
 
 use idem_runtime::{
-    Clock, Idem, OperationId, PostgresStore, Refusal, RefusalKind, Tenant, Timestamp, ToolCall, idempotent,
+    Idem, OperationId, PostgresStore, Refusal, RefusalKind, Tenant, Timestamp, ToolCall, idempotent,
     ledger::{
-        BoxFuture, Command, Detail, Drifted, Find, Flow, Found, Listing, Reader, Record, Reply, Store, StoreError,
-        Sweep, Swept,
+        BoxFuture, Command, Detail, Drifted, Find, Found, Listing, Reader, Record, Reply, Store, StoreError, Sweep,
+        Swept,
     },
     testing::postgres::Cluster,
 };
@@ -71,17 +71,7 @@ impl Store for Asked {
         Arc::new(Counting { reader: self.store.reader(), questions: self.questions.clone() })
     }
 
-    fn flow(&self) -> Flow {
-        self.store.flow()
-    }
-
-    fn clock(&self) -> Option<Arc<dyn Clock>> {
-        self.store.clock()
-    }
-
-    fn close(&mut self) {
-        self.store.close();
-    }
+    idem_tests::behind_but_reader!(store);
 }
 
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::{
 };
 
 use idem_runtime::{
-    Clock, Config, InlineCommit, Outcome, RefusalKind, Timestamp,
-    ledger::{BoxFuture, Command, Flow, Reader, Reply, Resolution, State, Store, StoreError},
+    Config, InlineCommit, Outcome, RefusalKind, Timestamp,
+    ledger::{BoxFuture, Command, Reply, Resolution, State, Store, StoreError},
 };
 use idem_tests::{
     home::Home,
@@ -158,21 +158,7 @@ impl Store for Pausing {
         self.inner.apply(commands, now)
     }
 
-    fn reader(&self) -> Arc<dyn Reader> {
-        self.inner.reader()
-    }
-
-    fn clock(&self) -> Option<Arc<dyn Clock>> {
-        self.inner.clock()
-    }
-
-    fn flow(&self) -> Flow {
-        self.inner.flow()
-    }
-
-    fn close(&mut self) {
-        self.inner.close();
-    }
+    idem_tests::behind!(inner);
 }
 
 // Not in memory: there two processes share nothing.
