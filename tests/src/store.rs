@@ -75,6 +75,14 @@ impl Store for AnyStore {
         self.0.apply(commands, now)
     }
 
+    fn twin(&self) -> Option<Box<dyn Store>> {
+        self.0.twin()
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, bool> {
+        self.0.ready()
+    }
+
     crate::behind!(0);
 }
 

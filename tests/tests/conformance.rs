@@ -22,9 +22,14 @@ use idem_tests::{
     store::AnyStore,
     world::lasting,
 };
+#[cfg(feature = "postgres")]
+use in_turn::InTurn;
 
 #[path = "conformance/decorated.rs"]
 mod decorated;
+#[cfg(feature = "postgres")]
+#[path = "conformance/in_turn.rs"]
+mod in_turn;
 
 /// A seed that is another one in each run; it is printed, and `IDEM_SEED` gives it again.
 fn seed() -> u64 {
@@ -74,12 +79,21 @@ async fn the_sqlite_store_conforms() {
 #[cfg(feature = "postgres")]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_postgres_store_conforms() {
-    check_on_a_server(|store| store).await;
+    check_on_a_server(|home| async move { home.store().await }).await;
+}
+
+/// What a process takes for granted another one has changed meanwhile; and none knows that its last batch was not plain.
+#[cfg(feature = "postgres")]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_postgres_store_conforms_whichever_process_a_batch_comes_by() {
+    check_on_a_server(|home| async move { InTurn::of([home.store().await, home.store().await]) }).await;
 }
 
 /// The list on a server, several checks at once: what they wait for is its disk. Each has a ledger of its own.
 #[cfg(feature = "postgres")]
-async fn check_on_a_server<S: Store>(decorate: fn(AnyStore) -> S) {
+async fn check_on_a_server<S: Store, Opened: Future<Output = S> + Send>(
+    open: impl Fn(Arc<Home>) -> Opened + Copy + Send + 'static,
+) {
     let (seed, next) = (seed(), Arc::new(AtomicU32::new(0)));
     let mut lanes = tokio::task::JoinSet::new();
     for _ in 0..4 {
@@ -87,8 +101,8 @@ async fn check_on_a_server<S: Store>(decorate: fn(AnyStore) -> S) {
         lanes.spawn(async move {
             let mut wrong = Vec::new();
             while let Some(check) = CHECKS.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-                let homes = Homes::of(Place::Server);
-                let ran = check.run(seed, decorate(homes.open().await)).await;
+                let home = Arc::new(Place::Server.home().expect("a home"));
+                let ran = check.run(seed, open(Arc::clone(&home)).await).await;
                 wrong.extend(ran.err().map(|failures| failures.to_string()));
             }
             wrong
@@ -108,7 +122,7 @@ async fn a_decorator_that_changes_nothing_conforms() {
 #[cfg(feature = "postgres")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decorator_that_changes_nothing_conforms_on_a_server() {
-    check_on_a_server(|store| Decorated::new(store, Change::Nothing)).await;
+    check_on_a_server(|home| async move { Decorated::new(home.store().await, Change::Nothing) }).await;
 }
 
 /// Each broken promise, and a check that has to notice it.
