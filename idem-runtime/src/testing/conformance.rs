@@ -98,6 +98,7 @@ pub const CHECKS: &[Check] = checks! {
     "another tenant finds out nothing" => tenant::finds_out_nothing,
     "a record of an attempt finds its own generation" => resume::exact_generation,
     "a record made before the first dispatch is reserved as it says" => resume::prepared,
+    "a later generation is found where no earlier one is, and leaves room for that" => resume::later_generation,
     "a record of an attempt runs nothing after retention" => resume::after_retention,
     "after proof of no effect another attempt is granted" => lease::reopened,
     "fencing tokens ascend, also after a purge" => lease::fences_ascend,

@@ -4,7 +4,10 @@
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
     io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU16, Ordering},
+    },
 };
 
 use tokio::{
@@ -30,7 +33,7 @@ pub struct Pooler {
 
 #[derive(Debug)]
 struct Shared {
-    target: u16,
+    target: AtomicU16,
     /// How many connections those have between them who say the same at the beginning.
     lent_max: usize,
     state: Mutex<State>,
@@ -72,13 +75,22 @@ impl Pooler {
 
     /// One that lends so many connections at once to those who say the same at the beginning.
     pub fn of(port: u16, lent_max: usize) -> Self {
-        let shared = Arc::new(Shared { target: port, lent_max, state: Mutex::default() });
+        let shared = Arc::new(Shared { target: AtomicU16::new(port), lent_max, state: Mutex::default() });
         Self { listening: Listening::start(&shared, serve), shared }
     }
 
     /// Where it listens.
     pub fn port(&self) -> u16 {
         self.listening.port
+    }
+
+    /// From now on another server is behind it, at this port of 127.0.0.1; its clients do not notice.
+    pub fn lead_to(&self, port: u16) {
+        self.shared.target.store(port, Ordering::SeqCst);
+        for lane in self.shared.state().lanes.values_mut() {
+            lane.opened -= lane.idle.len();
+            lane.idle.clear();
+        }
     }
 
     /// Every statement that was sent, and under which name it was prepared.
@@ -130,7 +142,7 @@ impl Shared {
             state.moved += usize::from(last.is_some());
             state.opened
         };
-        match Backend::open(self.target, startup, number).await {
+        match Backend::open(self.target.load(Ordering::SeqCst), startup, number).await {
             Ok(backend) => Ok((backend, permit)),
             Err(error) => {
                 self.state().lane(startup, self.lent_max).opened -= 1;

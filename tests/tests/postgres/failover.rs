@@ -10,7 +10,7 @@ use idem_runtime::{
 use idem_tests::{
     provider::{Bank, Provider, SendError},
     timing::{Gate, until},
-    wire::{Proxy, Session, schema_of, through},
+    wire::{Pooler, Proxy, Session, schema_of, through},
     world::TENANT,
 };
 use tokio::task::JoinSet;
@@ -248,37 +248,58 @@ async fn r073_a_primary_that_becomes_a_standby_answers_nothing() {
     assert_eq!(till.count("A-1"), 1);
 }
 
-/// Numbers that a process remembers may lead nowhere, or elsewhere, in a server that lost what they were given for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn names_that_a_failover_lost_are_interned_again() {
     let primary = Cluster::own().expect("a server");
     let (proxy, ledger, idem) = wired(&primary).await;
+    names_are_interned_again(&primary, &ledger, &idem, |port| proxy.lead_to(port)).await;
+}
+
+/// Its connections outlive the server, so a process does not notice by itself that there is another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn names_that_a_failover_lost_are_interned_again_behind_a_pooler() {
+    let primary = Cluster::own().expect("a server");
+    let pooler = Pooler::to(primary.port().expect("a port"));
+    let ledger = primary.ledger().expect("a schema");
+    let idem = Idem::open(&through(&ledger, pooler.port())).await.expect("a ledger");
+    names_are_interned_again(&primary, &ledger, &idem, |port| pooler.lead_to(port)).await;
+}
+
+/// Numbers that a process remembers may lead nowhere, or elsewhere, in a server that lost what they were given for.
+async fn names_are_interned_again(primary: &Cluster, ledger: &str, idem: &Idem, lead_to: impl FnOnce(u16)) {
     let till = Till::default();
-    pay(&call(&idem), "before".into(), till.clone()).await.expect("paid");
+    pay(&call(idem), "before".into(), till.clone()).await.expect("paid");
     let standby = primary.standby("second").expect("a standby");
     standby.stop_following().expect("it lets go");
-    let in_scope = |idem: &Idem, scope: &str| idem.call().tenant("new").conversation(scope);
+    // Each in a tenant of its own: tenants have numbers, too.
+    let in_scope = |idem: &Idem, scope: &str| idem.call().tenant(format!("new {scope}")).conversation(scope);
     for scope in ["x", "y", "z"] {
-        pay(&in_scope(&idem, scope), "first".into(), till.clone()).await.expect("paid");
+        pay(&in_scope(idem, scope), "first".into(), till.clone()).await.expect("paid");
     }
     primary.kill().expect("a crash");
     standby.promote().expect("a new primary");
-    proxy.lead_to(standby.port().expect("a port"));
-    let other = Idem::open(&standby.ledger_in(schema_of(&ledger))).await.expect("a ledger");
+    lead_to(standby.port().expect("a port"));
+    let other = Idem::open(&standby.ledger_in(schema_of(ledger))).await.expect("a ledger");
     // Another process is given the numbers that were lost, in another order.
     for scope in ["z", "y", "x"] {
         pay(&in_scope(&other, scope), format!("theirs in {scope}"), till.clone()).await.expect("paid");
     }
     for scope in ["x", "y", "z"] {
+        // Ours writes before it has found anything.
+        let first = format!("ours in {scope}");
+        for process in [idem, &other] {
+            pay(&in_scope(process, scope), first.clone(), till.clone()).await.expect("paid");
+        }
+        assert_eq!(till.count(&first), 1, "what we keep in {scope} is found by the other process");
         let shared = format!("shared in {scope}");
         let (ours, theirs) =
-            tokio::join!(async { pay(&in_scope(&idem, scope), shared.clone(), till.clone()).await }, async {
+            tokio::join!(async { pay(&in_scope(idem, scope), shared.clone(), till.clone()).await }, async {
                 pay(&in_scope(&other, scope), shared.clone(), till.clone()).await
             },);
         assert_eq!(ours.expect("paid"), theirs.expect("paid"));
         assert_eq!(till.count(&shared), 1, "two processes keep {scope} under two numbers");
         assert_eq!(
-            pay(&in_scope(&idem, scope), format!("theirs in {scope}"), till.clone()).await.expect("a replay"),
+            pay(&in_scope(idem, scope), format!("theirs in {scope}"), till.clone()).await.expect("a replay"),
             format!("paid theirs in {scope}")
         );
         assert_eq!(till.count(&format!("theirs in {scope}")), 1);

@@ -46,6 +46,28 @@ pub(super) async fn prepared(subject: &mut Subject) -> Checked {
     same("the newest generation", &newest, &Some(4))
 }
 
+pub(super) async fn later_generation(subject: &mut Subject) -> Checked {
+    let asked = || call("A", 5, "id1");
+    let of = |generation: u32| {
+        let mut call = asked();
+        call.identities.iter_mut().for_each(|identity| identity.generation = Some(generation));
+        call
+    };
+    // Nothing before it is in this ledger.
+    let fourth = operation_of(&of(4), subject.now)?;
+    let grant = subject.granted(resumed(asked(), fourth, &[4, 4])).await?;
+    subject.recorded(&grant, Ending::Unknown).await?;
+    let answer = subject.found(asked()).await?;
+    same("what a call without the record finds", &answer.record.row, &grant.row)?;
+    let first = operation_of(&of(1), subject.now)?;
+    let carried = || resumed(asked(), first, &[1, 1]);
+    let grant = subject.granted(carried()).await?;
+    same("the first operation", &grant.operation, &first)?;
+    same("what its record finds", &subject.found(carried()).await?.record.row, &grant.row)?;
+    let answer = subject.found(asked()).await?;
+    same("what a call without a record still finds", &answer.record.operation, &fourth)
+}
+
 pub(super) async fn after_retention(subject: &mut Subject) -> Checked {
     for after_retention in [AfterRetention::Tell, AfterRetention::Run] {
         let order = format!("order {after_retention:?}");
