@@ -13,6 +13,7 @@ mod postgres {
     mod failover;
     mod faults;
     mod isolation;
+    mod plain;
     mod pool;
     mod pooler;
     mod reading;

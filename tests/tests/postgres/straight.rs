@@ -29,7 +29,7 @@ async fn orders(idem: &Idem, world: &World, process: &str, what: impl Fn(u64) ->
 }
 
 /// How often the server was called upon to do this.
-fn calls(cluster: &Cluster, function: &str) -> u64 {
+pub(super) fn calls(cluster: &Cluster, function: &str) -> u64 {
     let told = cluster.ask(&format!(
         "select coalesce(sum(calls), 0)::bigint from pg_stat_user_functions where funcname = '{function}'"
     ));
@@ -45,10 +45,11 @@ async fn a_new_call_and_its_success_are_a_message_each_that_looks_at_nothing() {
     // Its connections tell what they did when they end.
     drop(idem);
     cluster
-        .until("select sum(calls) > 0 from pg_stat_user_functions where funcname = 'idem_straight'", "t")
+        .until("select sum(calls) > 0 from pg_stat_user_functions where funcname = 'idem_straight_new'", "t")
         .expect("statistics");
     assert_eq!(world.effects().len() as u64, CALLS);
-    assert_eq!(calls(&cluster, "idem_straight"), 2 * CALLS);
+    assert_eq!(calls(&cluster, "idem_straight_new"), CALLS);
+    assert_eq!(calls(&cluster, "idem_straight_ended"), CALLS);
     for function in ["idem_hold", "idem_intern", "idem_take", "idem_create", "idem_move", "idem_tell"] {
         assert_eq!(calls(&cluster, function), 0, "{function}");
     }

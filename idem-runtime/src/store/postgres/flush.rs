@@ -13,7 +13,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     id::Principal,
-    ledger::{Alias, Record},
+    ledger::{Alias, Record, State},
 };
 
 /// What the server says where a statement wrote fewer rows than it was to: it divides by whether they are all there.
@@ -236,6 +236,12 @@ fn changing<'a>(all: &[(i64, &'a Held)]) -> Rows<'a> {
         .words("reference", records().map(|record| words(record.reference.as_deref())))
         .flags("review", records().map(|record| record.review))
         .bytes("content", all.iter().map(|(_, held)| &*held.record.content))
+        .maybe("again_until", records().map(|record| instant(again_until(record))))
+}
+
+/// When somebody has to look after an attempt that began again.
+fn again_until(record: &Record) -> Option<Timestamp> {
+    record.lease_until.filter(|_| record.attempt > 1 && record.state == State::InProgress)
 }
 
 /// What a record has from its creation on.

@@ -16,6 +16,14 @@ begin
         set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true);
 end $$;
 
+-- Where rows are joined to records that are to be written there is one way left: an index, with a condition. A full walk of an
+-- index is no dearer to a planner that was told that the table is empty, and the plan would be kept.
+create function idem_plans_of_writes(_on boolean) returns void language plpgsql as $$
+begin
+    perform set_config('enable_indexscan', case when _on then 'off' else 'on' end, true),
+        set_config('enable_bitmapscan', case when _on then 'on' else 'off' end, true);
+end $$;
+
 -- Whatever the server's own defaults are: a reservation waits for the disk. No timer of the server's ends a statement: where
 -- it ended the wait for a standby, `commit` would still be called a success.
 create function idem_begin(_alone boolean) returns void language plpgsql as $$
@@ -59,7 +67,10 @@ begin
     return query
         select s.tenant, s.digest, s.scope, s.scope = any (made)
         from unnest(_tenant, _digest) as r (tenant, digest)
-        join idem_scopes s on s.tenant = coalesce(r.tenant, _tenant[1]) and s.digest = r.digest;
+        cross join lateral (
+            select s.tenant, s.digest, s.scope from idem_scopes s
+            where s.tenant = coalesce(r.tenant, _tenant[1]) and s.digest = r.digest offset 0
+        ) as s;
 end $$;
 
 -- Of each identity the newest generation, or the one that is asked for; and records by their handles (`_tenants`, `_ids`).
@@ -95,9 +106,11 @@ begin
             ) i
             union all
             select coalesce(r.tenant, _tenants[1]), r.id, null, null, null from unnest(_tenants, _ids) as r (tenant, id)
+            order by id offset 0
         ) n
-        join idem_operations o on o.tenant = n.tenant and o.id = n.id
-        order by o.id for update of o;
+        cross join lateral (
+            select * from idem_operations o where o.tenant = n.tenant and o.id = n.id offset 0 for update of o
+        ) as o;
 end $$;
 
 -- Creates if absent: the unique key says whether somebody else was first. Gives how many were taken. Sorted, so that two
@@ -134,7 +147,7 @@ create function idem_create(
     _fence bigint[], _nonce bigint[], _reconcile_fence bigint[], _passes bigint[], _answered bigint[], _lease_until bigint[],
     _version bigint[], _fingerprint bytea[], _parts bytea[], _content bytea[], _identities bytea[], _reserved_at bigint[],
     _settled_at bigint[], _unknown_at bigint[], _next_at bigint[], _settled_fence bigint[], _has_resources boolean[],
-    _retain bigint[], _retain_until bigint[], _needs_reference boolean[], _reference text[], _review boolean[]
+    _retain bigint[], _retain_until bigint[], _needs_reference boolean[], _reference text[], _review boolean[], _again_until bigint[]
 ) returns bigint language plpgsql as $$
 declare
     created bigint;
@@ -142,7 +155,8 @@ begin
     insert into idem_operations (
         tenant, id, scope, operation, tool, principal, first_call, approval, state, in_doubt, disproved, attempt, fence, nonce,
         reconcile_fence, passes, answered, lease_until, version, fingerprint, parts, content, identities, reserved_at,
-        settled_at, unknown_at, next_at, settled_fence, has_resources, retain, retain_until, needs_reference, reference, review
+        settled_at, unknown_at, next_at, settled_fence, has_resources, retain, retain_until, needs_reference, reference, review,
+        again_until
     )
     select coalesce(r.tenant, _tenant[1]), r.id, coalesce(r.scope, _scope[1]), coalesce(r.operation, _operation[1]),
         coalesce(r.tool, _tool[1]), case when cardinality(_principal) = 1 then _principal[1] else r.principal end,
@@ -160,16 +174,18 @@ begin
         coalesce(r.retain, _retain[1]),
         case when cardinality(_retain_until) = 1 then _retain_until[1] else r.retain_until end,
         coalesce(r.needs_reference, _needs_reference[1]),
-        case when cardinality(_reference) = 1 then _reference[1] else r.reference end, coalesce(r.review, _review[1])
+        case when cardinality(_reference) = 1 then _reference[1] else r.reference end, coalesce(r.review, _review[1]),
+        case when cardinality(_again_until) = 1 then _again_until[1] else r.again_until end
     from unnest(
         _tenant, _id, _scope, _operation, _tool, _principal, _first_call, _approval, _state, _in_doubt, _disproved, _attempt,
         _fence, _nonce, _reconcile_fence, _passes, _answered, _lease_until, _version, _fingerprint, _parts, _content,
         _identities, _reserved_at, _settled_at, _unknown_at, _next_at, _settled_fence, _has_resources, _retain, _retain_until,
-        _needs_reference, _reference, _review
+        _needs_reference, _reference, _review, _again_until
     ) as r (
         tenant, id, scope, operation, tool, principal, first_call, approval, state, in_doubt, disproved, attempt, fence, nonce,
         reconcile_fence, passes, answered, lease_until, version, fingerprint, parts, content, identities, reserved_at,
-        settled_at, unknown_at, next_at, settled_fence, has_resources, retain, retain_until, needs_reference, reference, review
+        settled_at, unknown_at, next_at, settled_fence, has_resources, retain, retain_until, needs_reference, reference, review,
+        again_until
     );
     get diagnostics created = row_count;
     return created;
@@ -181,11 +197,12 @@ create function idem_move(
     _disproved boolean[], _attempt bigint[], _fence bigint[], _nonce bigint[], _reconcile_fence bigint[], _passes bigint[],
     _answered bigint[], _lease_until bigint[], _settled_at bigint[], _unknown_at bigint[], _next_at bigint[],
     _settled_fence bigint[], _has_resources boolean[], _retain bigint[], _retain_until bigint[], _reference text[],
-    _review boolean[], _content bytea[]
+    _review boolean[], _content bytea[], _again_until bigint[]
 ) returns bigint language plpgsql as $$
 declare
     moved bigint;
 begin
+    perform idem_plans_of_writes(true);
     update idem_operations o set
         version = coalesce(r.version, _version[1]), state = coalesce(r.state, _state[1]),
         in_doubt = coalesce(r.in_doubt, _in_doubt[1]), disproved = coalesce(r.disproved, _disproved[1]),
@@ -200,18 +217,20 @@ begin
         has_resources = coalesce(r.has_resources, _has_resources[1]), retain = coalesce(r.retain, _retain[1]),
         retain_until = case when cardinality(_retain_until) = 1 then _retain_until[1] else r.retain_until end,
         reference = case when cardinality(_reference) = 1 then _reference[1] else r.reference end,
-        review = coalesce(r.review, _review[1]), content = coalesce(r.content, _content[1])
+        review = coalesce(r.review, _review[1]), content = coalesce(r.content, _content[1]),
+        again_until = case when cardinality(_again_until) = 1 then _again_until[1] else r.again_until end
     from unnest(
         _tenant, _id, _before, _version, _state, _in_doubt, _disproved, _attempt, _fence, _nonce, _reconcile_fence, _passes,
         _answered, _lease_until, _settled_at, _unknown_at, _next_at, _settled_fence, _has_resources, _retain, _retain_until,
-        _reference, _review, _content
+        _reference, _review, _content, _again_until
     ) as r (
         tenant, id, before, version, state, in_doubt, disproved, attempt, fence, nonce, reconcile_fence, passes, answered,
         lease_until, settled_at, unknown_at, next_at, settled_fence, has_resources, retain, retain_until, reference, review,
-        content
+        content, again_until
     )
     where o.tenant = coalesce(r.tenant, _tenant[1]) and o.id = r.id and o.version = coalesce(r.before, _before[1]);
     get diagnostics moved = row_count;
+    perform idem_plans_of_writes(false);
     return moved;
 end $$;
 
@@ -226,102 +245,6 @@ begin
     on conflict (tenant, operation) do update set kind = excluded.kind, bytes = excluded.bytes;
     get diagnostics told = row_count;
     return told;
-end $$;
-
--- What nearly every batch is, whole: operations that nobody called before, and first attempts that ended as expected. Nothing is
--- read first. An outcome other than 0 has changed nothing, and the batch is carried out the long way: 1, an identity was taken
--- or a record is not as this process left it; 2, evidence waits for records; 3, this is not the server that gave the numbers.
---
--- Digests stand behind each other in one value, 32 bytes each; identities with their generation, as a record keeps them, 36.
--- `_scope` below 0 is the nth of the scopes that have no number yet (`_of…`). `_unit` are identities in the order of their
--- digests, so that two batches take what both want in the same order, and `_owner` whose they are. Whatever has a later
--- generation has a first one: so whoever takes the first need not look for others.
-create function idem_straight(
-    _server bigint, _now bigint,
-    _of_tenant bigint[] default '{}', _of bytea default '', _of_kind text[] default '{}', _of_value text[] default '{}',
-    _tenant bigint[] default '{}', _scope bigint[] default '{}', _operation bytea default '', _tool bigint[] default '{}',
-    _principal text[] default '{}', _first_call bigint[] default '{}', _approval text[] default '{}',
-    _nonce bigint[] default '{}', _lease_until bigint[] default '{}', _fingerprint bytea default '',
-    _parts bytea[] default '{}', _content bytea[] default '{}', _identities bytea default '', _begins bigint[] default '{}',
-    _many bigint[] default '{}', _retain bigint[] default '{}', _needs_reference boolean[] default '{}',
-    _unit bigint[] default '{}', _owner bigint[] default '{}', _source bigint[] default '{}',
-    _ended_tenant bigint[] default '{}', _ended bigint[] default '{}', _ended_nonce bigint[] default '{}',
-    _ended_retain bigint[] default '{}', _ended_retain_until bigint[] default '{}', _ended_reference text[] default '{}',
-    _ended_kind bigint[] default '{}', _ended_bytes bytea[] default '{}',
-    out outcome bigint, out ids bigint[], out scopes bigint[]
-) language plpgsql as $$
-declare
-    places bigint[];
-    many bigint;
-begin
-    perform idem_begin(false);
-    if (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint <> _server then
-        outcome := 3;
-        return;
-    end if;
-    if exists (select 1 from idem_evidence where not weighed) then
-        outcome := 2;
-        return;
-    end if;
-    begin
-        if cardinality(_of_tenant) > 0 then
-            insert into idem_scopes (tenant, digest, kind, value)
-            select r.tenant, substr(_of, (32 * r.nth - 31)::int, 32), r.kind, r.value
-            from unnest(_of_tenant, _of_kind, _of_value) with ordinality as r (tenant, kind, value, nth)
-            on conflict do nothing;
-            select array_agg(s.scope order by r.nth) into scopes
-            from unnest(_of_tenant) with ordinality as r (tenant, nth)
-            join idem_scopes s on s.tenant = r.tenant and s.digest = substr(_of, (32 * r.nth - 31)::int, 32);
-        end if;
-        if cardinality(_ended) > 0 then
-            update idem_operations o set
-                version = 2, state = 'succeeded', lease_until = null, settled_at = _now,
-                retain = coalesce(r.retain, _ended_retain[1]), retain_until = coalesce(r.retain_until, _ended_retain_until[1]),
-                reference = case when cardinality(_ended_reference) = 1 then _ended_reference[1] else r.reference end
-            from unnest(_ended_tenant, _ended, _ended_nonce, _ended_retain, _ended_retain_until, _ended_reference)
-                as r (tenant, id, nonce, retain, retain_until, reference)
-            where o.tenant = r.tenant and o.id = r.id and o.version = 1 and o.nonce = r.nonce;
-            get diagnostics many = row_count;
-            if many <> cardinality(_ended) then
-                raise unique_violation;
-            end if;
-            insert into idem_results (tenant, operation, kind, bytes)
-            select r.tenant, r.id, coalesce(r.kind, _ended_kind[1]), coalesce(r.bytes, _ended_bytes[1])
-            from unnest(_ended_tenant, _ended, _ended_kind, _ended_bytes) as r (tenant, id, kind, bytes);
-        end if;
-        if cardinality(_tenant) > 0 then
-            select array_agg(case when r.scope < 0 then scopes[-r.scope] else r.scope end order by r.nth),
-                   array_agg(nextval('idem_fence') order by r.nth)
-            into places, ids
-            from unnest(_scope) with ordinality as r (scope, nth);
-            insert into idem_identities (tenant, scope, digest, generation, operation, source)
-            select _tenant[i.owner], places[i.owner], substr(_identities, (36 * i.unit - 35)::int, 32), 1, ids[i.owner], i.source
-            from unnest(_unit, _owner, _source) as i (unit, owner, source);
-            insert into idem_operations (
-                tenant, id, scope, operation, tool, principal, first_call, approval, state, in_doubt, disproved, attempt, fence,
-                nonce, reconcile_fence, passes, answered, lease_until, version, fingerprint, parts, content, identities,
-                reserved_at, settled_fence, has_resources, retain, needs_reference, review
-            )
-            select r.tenant, ids[r.nth], places[r.nth], substr(_operation, (20 * r.nth - 19)::int, 20),
-                coalesce(r.tool, _tool[1]), case when cardinality(_principal) = 1 then _principal[1] else r.principal end,
-                r.first_call, case when cardinality(_approval) = 1 then _approval[1] else r.approval end,
-                'in_progress', false, false, 1, ids[r.nth], r.nonce, 0, 0, 0, coalesce(r.lease_until, _lease_until[1]), 1,
-                substr(_fingerprint, (32 * r.nth - 31)::int, 32), coalesce(r.parts, _parts[1]),
-                coalesce(r.content, _content[1]),
-                substr(_identities, (36 * r.begins - 35)::int, (36 * coalesce(r.many, _many[1]))::int), _now, 0, false,
-                coalesce(r.retain, _retain[1]), coalesce(r.needs_reference, _needs_reference[1]), false
-            from unnest(
-                _tenant, _tool, _principal, _first_call, _approval, _nonce, _lease_until, _parts, _content, _begins, _many,
-                _retain, _needs_reference
-            ) with ordinality as r (
-                tenant, tool, principal, first_call, approval, nonce, lease_until, parts, content, begins, many, retain,
-                needs_reference, nth
-            );
-        end if;
-        outcome := 0;
-    exception when unique_violation then
-        outcome := 1;
-    end;
 end $$;
 
 -- What calls look for: from each identity to its record by primary keys alone, each question as if alone. What stands behind

@@ -1,13 +1,13 @@
 //! The shared ledger: a PostgreSQL database, for the processes of many machines.
 //!
 //! In reading order: [`open`] (what server it may be, migrations), [`transact`] (a batch in one transaction, again where
-//! others came first), [`straight`] (a batch that needs no look at the ledger), [`work`] (records as they are read, moved in
-//! memory and written together), [`begun`] (those that need not be read), [`gather`] (what a batch reads), [`reserve`],
-//! [`unsettled`] and [`evidence`], [`flush`] and [`beside`] (the statements that write), [`script`] (several of them in one
-//! message; those of every call are functions, in `functions.sql`), [`upkeep`] (leases and counts), [`purge`]; [`read`]
-//! (records), [`readers`] (on a thread of their own), [`finds`] (what many calls look for, together), [`detail`], [`listing`],
-//! [`sweep`]; [`catalogue`] (names interned to numbers), [`text`] as columns hold it, [`clock`] (the server's time), and how
-//! PostgreSQL's [`failure`]s read in the ledger's words.
+//! others came first), [`straight`] (a batch that needs no look at the ledger), [`plainly`] (put into words), [`work`]
+//! (records as they are read, moved in memory and written together), [`begun`] (those that need not be read), [`gather`]
+//! (what a batch reads), [`reserve`], [`unsettled`] and [`evidence`], [`flush`] and [`beside`] (the statements that write),
+//! [`script`] (several of them in one message; those of every call are functions, in `functions.sql` and `straight.sql`),
+//! [`upkeep`] (leases and counts), [`purge`]; [`read`] (records), [`readers`] (on a thread of their own), [`finds`] (what
+//! many calls look for, together), [`detail`], [`listing`], [`sweep`]; [`catalogue`] (names interned to numbers), [`text`] as
+//! columns hold it, [`clock`] (the server's time), and how PostgreSQL's [`failure`]s read in the ledger's words.
 
 mod begun;
 mod beside;
@@ -21,6 +21,7 @@ mod flush;
 mod gather;
 mod listing;
 mod open;
+mod plainly;
 mod purge;
 mod read;
 mod readers;

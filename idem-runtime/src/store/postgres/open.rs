@@ -15,7 +15,8 @@ use super::{
 use crate::{clock::ServerClock, ledger::StoreError};
 
 /// The schema, one step a version; a step is never changed once released.
-const MIGRATIONS: &[&str] = &[concat!(include_str!("schema.sql"), include_str!("functions.sql"))];
+const MIGRATIONS: &[&str] =
+    &[concat!(include_str!("schema.sql"), include_str!("functions.sql"), include_str!("straight.sql"))];
 
 /// What the statements need: partitioned tables as targets of `on conflict` and of row locks came with 11, stored generated
 /// columns with 12, and 13 is the oldest version that anybody asked for. Tests run on the version that is installed.

@@ -71,9 +71,9 @@ create table idem_operations (
     needs_reference boolean not null,
     reference text,
     review boolean not null,
-    -- Of an attempt after the first: so that the index below never sees a call that simply succeeds.
-    again_until bigint generated always as (
-        case when attempt > 1 and state = 'in_progress' then lease_until end) stored,
+    -- Of an attempt after the first that is under way, the end of its lease: so that the index below never sees a call that
+    -- simply succeeds. Whoever writes a lease writes this; a generated column costs every write the reading of its expression.
+    again_until bigint,
     primary key (tenant, id),
     check (lease_until is not null or state not in ('in_progress', 'reconciling'))
 ) partition by hash (tenant);

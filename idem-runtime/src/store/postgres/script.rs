@@ -72,11 +72,13 @@ pub(super) enum Values<'a> {
     Words(Vec<Option<String>>),
     /// No array: one value.
     Number(i64),
+    Flag(bool),
+    Word(Option<String>),
     /// No array: all of them behind each other.
     Joined(Vec<&'a [u8]>),
 }
 
-/// What a function is told: rows by column, as `functions.sql` takes them.
+/// What a function is told: rows by column, as `functions.sql` takes them, or the values of one row.
 #[derive(Debug, Default)]
 pub(super) struct Rows<'a> {
     columns: Vec<(&'static str, Values<'a>)>,
@@ -97,6 +99,21 @@ impl<'a> Rows<'a> {
     /// Adds a number that is for all rows.
     pub(super) fn number(self, name: &'static str, value: i64) -> Self {
         self.whole(name, Values::Number(value))
+    }
+
+    /// Adds a flag that is for all rows.
+    pub(super) fn flag(self, name: &'static str, value: bool) -> Self {
+        self.whole(name, Values::Flag(value))
+    }
+
+    /// Adds words that are for all rows.
+    pub(super) fn word(self, name: &'static str, value: Option<String>) -> Self {
+        self.whole(name, Values::Word(value))
+    }
+
+    /// Adds bytes that are for all rows.
+    pub(super) fn one(self, name: &'static str, value: &'a [u8]) -> Self {
+        self.whole(name, Values::Joined(vec![value]))
     }
 
     /// Adds a column of bytes, each as many as the others, behind each other.
@@ -146,12 +163,24 @@ impl<'a> Rows<'a> {
 
     /// The function, called with these rows.
     pub(super) fn call(&self, function: &str) -> String {
+        self.written(function, |text, name| {
+            text.push('_');
+            text.push_str(name);
+            text.push_str(" => ");
+        })
+    }
+
+    /// The function, called with these rows in the order in which it takes them.
+    pub(super) fn call_in_order(&self, function: &str) -> String {
+        self.written(function, |_, _| ())
+    }
+
+    fn written(&self, function: &str, begin: fn(&mut String, &str)) -> String {
         let mut text = String::with_capacity(1_024);
         text.push_str(function);
         for (at, (name, values)) in self.columns.iter().enumerate() {
-            text.push_str(if at == 0 { "(_" } else { ", _" });
-            text.push_str(name);
-            text.push_str(" => ");
+            text.push_str(if at == 0 { "(" } else { ", " });
+            begin(&mut text, name);
             values.write(&mut text);
         }
         text.push(')');
@@ -175,11 +204,11 @@ impl<'a> Values<'a> {
             Self::Flags(values) => Self::Flags(one(values)),
             Self::Bytes(values) => Self::Bytes(one::<&'a [u8]>(values)),
             Self::Words(values) => Self::Words(one(values)),
-            Self::Number(_) | Self::Joined(_) => self,
+            Self::Number(_) | Self::Flag(_) | Self::Word(_) | Self::Joined(_) => self,
         }
     }
 
-    /// As an array.
+    /// As an array, where it is one.
     fn write(&self, text: &mut String) {
         match self {
             Self::Numbers(values) => {
@@ -213,6 +242,9 @@ impl<'a> Values<'a> {
                 text.push_str("}'");
             }
             Self::Number(value) => text.push_str(itoa::Buffer::new().format(*value)),
+            Self::Flag(value) => text.push_str(if *value { "true" } else { "false" }),
+            Self::Word(None) => text.push_str("null"),
+            Self::Word(Some(words)) => quote(text, words),
             Self::Joined(values) => {
                 text.reserve(values.iter().map(|bytes| bytes.len() * 2).sum::<usize>() + 8);
                 text.push_str("E'\\\\x");
@@ -220,6 +252,10 @@ impl<'a> Values<'a> {
                     hexadecimal(text, bytes);
                 }
                 text.push('\'');
+            }
+            // The short way for what is nearly always missing.
+            Self::Words(values) if values.iter().all(Option::is_none) => {
+                Self::Numbers(vec![None; values.len()]).write(text);
             }
             Self::Words(values) => {
                 text.push_str("array[");

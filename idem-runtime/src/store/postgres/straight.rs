@@ -12,18 +12,16 @@ use sqlx::{PgConnection, Row};
 
 use super::{
     failure::{Stopped, corrupt, moved},
-    flush::{PACKED, Writing, words},
-    nanos, number,
-    script::{Answered, Rows},
-    text::text,
+    flush::Writing,
+    plainly::{Batch, Ended, New},
+    script::Answered,
     transact::Applied,
-    work::{Fresh, Held, Key, Name, Work},
+    work::{Held, Key, Work},
 };
 use crate::{
     clock::Timestamp,
-    id::Principal,
     identity::Digest,
-    ledger::{Command, Ending, Record, Reply, Reserved, Settled, State},
+    ledger::{Command, Ending, Record, Reply, Reserved, Scope, Settled, State},
 };
 
 /// A batch that is plain, as it will be once it is committed.
@@ -73,21 +71,13 @@ impl Work<'_> {
             }
             replies.push(reply);
         }
-        let Some(rows) = self.rows_of_plain() else { return Ok(None) };
-        let server = self.catalogue.server().ok_or_else(|| corrupt("no server gave these numbers"))?;
-        let kinds = || strange.iter().map(|(_, scope)| scope);
-        let rows = rows
-            .number("server", server)
-            .number("now", self.now.as_nanos())
-            .keys("of_tenant", strange.iter().map(|(tenant, _)| *tenant))
-            .joined("of", kinds().map(|scope| scope.digest.as_slice()))
-            .each_word("of_kind", kinds().map(|scope| Some(text(&scope.kind).into_owned())))
-            .each_word("of_value", kinds().map(|scope| words(scope.value.as_deref())));
+        let strange_digests = strange.iter().map(|(tenant, scope)| (*tenant, scope.digest)).collect();
+        let Some(batch) = self.batch(strange)? else { return Ok(None) };
         Ok(Some(Plain {
-            call: format!("select * from {}", rows.call("idem_straight")),
+            call: batch.call(),
             replies,
             records: self.records.drain().map(|(key, held)| (key, held.record)).collect(),
-            strange: strange.into_iter().map(|(tenant, scope)| (tenant, scope.digest)).collect(),
+            strange: strange_digests,
         }))
     }
 
@@ -118,30 +108,24 @@ impl Work<'_> {
     }
 
     /// What is to be written, where that is all plain.
-    fn rows_of_plain(&self) -> Option<Rows<'_>> {
-        let mut new: Vec<(i64, &Held, &Fresh)> = Vec::new();
-        let mut ended: Vec<(i64, &Held)> = Vec::new();
+    fn batch<'a>(&'a self, strange: Vec<(i64, &'a Scope)>) -> Result<Option<Batch<'a>>, Stopped> {
+        let mut new: Vec<New<'_>> = Vec::new();
+        let mut ended: Vec<Ended<'_>> = Vec::new();
         for ((tenant, _), held) in &self.records {
-            match &held.fresh {
-                Some(fresh) if is_new(&held.record, self.now) => new.push((*tenant, held, fresh)),
-                None if has_succeeded(&held.record, self.now) => ended.push((*tenant, held)),
-                _ => return None,
+            match (newly(*tenant, held, self.now), successfully(*tenant, held, self.now)) {
+                (Some(one), _) => new.push(one),
+                (None, Some(one)) => ended.push(one),
+                (None, None) => return Ok(None),
             }
         }
-        // The server gives numbers in the order in which they are asked for.
-        new.sort_unstable_by_key(|(_, held, _)| -held.record.row);
-        ended.sort_unstable_by_key(|(_, held)| held.record.row);
         if !self.beside.is_empty() || self.taken.iter().any(|name| name.later || name.alias.generation != 1) {
-            return None;
+            return Ok(None);
         }
-        let mut rows = Rows::default();
-        if !new.is_empty() {
-            rows = beginning(rows, &new, &self.taken);
-        }
-        if !ended.is_empty() {
-            rows = succeeding(rows, &ended);
-        }
-        Some(rows)
+        // The server gives numbers in the order in which they are asked for.
+        new.sort_unstable_by_key(|new| -new.record.row);
+        ended.sort_unstable_by_key(|ended| ended.record.row);
+        let server = self.catalogue.server().ok_or_else(|| corrupt("no server gave these numbers"))?;
+        Ok(Some(Batch { server, now: self.now, strange, new, ended, taken: &self.taken }))
     }
 }
 
@@ -193,18 +177,24 @@ fn outcome(answer: Option<&Answered>) -> Result<Outcome, Stopped> {
     }
 }
 
-/// Whether a record is as `idem_straight` writes new ones.
-fn is_new(record: &Record, now: Timestamp) -> bool {
-    let fresh = record.fence == record.row && record.reserved_at == now && record.lease_until.is_some();
+/// A record that is as plain batches write new ones.
+fn newly(tenant: i64, held: &Held, now: Timestamp) -> Option<New<'_>> {
+    let (fresh, record) = (held.fresh.as_ref()?, &*held.record);
+    let lease_until = record.lease_until?;
+    let begun = record.fence == record.row && record.reserved_at == now;
     let never_settled = record.settled_at.is_none() && record.retain_until.is_none() && record.stored.is_none();
     let untouched = record.renewed_at.is_none() && record.renewals == 0 && record.reference.is_none();
-    is_first_attempt(record, 1, State::InProgress) && fresh && never_settled && untouched
+    let plain = is_first_attempt(record, 1, State::InProgress) && begun && never_settled && untouched;
+    plain.then_some(New { tenant, record, fresh, lease_until })
 }
 
-/// Whether a record is as `idem_straight` leaves one that was new.
-fn has_succeeded(record: &Record, now: Timestamp) -> bool {
-    let settled = record.settled_at == Some(now) && record.retain_until.is_some() && record.stored.is_some();
-    is_first_attempt(record, 2, State::Succeeded) && settled && record.lease_until.is_none()
+/// A record that is as plain batches leave one that was new.
+fn successfully(tenant: i64, held: &Held, now: Timestamp) -> Option<Ended<'_>> {
+    let record = &*held.record;
+    let (retain_until, stored) = (record.retain_until?, record.stored.as_ref()?);
+    let settled = record.settled_at == Some(now) && record.lease_until.is_none();
+    let plain = held.fresh.is_none() && is_first_attempt(record, 2, State::Succeeded) && settled;
+    plain.then_some(Ended { tenant, record, retain_until, stored })
 }
 
 /// Whether nothing ever happened to a record but its first attempt.
@@ -227,50 +217,4 @@ fn is_first_attempt(record: &Record, version: u64, state: State) -> bool {
         }
     );
     usual && record.version == version && record.state == state
-}
-
-fn beginning<'a>(rows: Rows<'a>, new: &[(i64, &'a Held, &'a Fresh)], taken: &'a [Name]) -> Rows<'a> {
-    let records = || new.iter().map(|(_, held, _)| &*held.record);
-    let many = || new.iter().map(|(.., fresh)| number((fresh.packed.len() / PACKED) as u64));
-    let begins = many().scan(1, |next, many| {
-        let begins = *next;
-        *next += many;
-        Some(begins)
-    });
-    // As they were taken they stand behind each other in what the records keep of them.
-    let mut units: Vec<(i64, &Name)> = (1..).zip(taken).collect();
-    units.sort_unstable_by_key(|(_, name)| name.key());
-    rows.keys("tenant", new.iter().map(|(tenant, ..)| *tenant))
-        .keys("scope", new.iter().map(|(.., fresh)| fresh.scope))
-        .joined("operation", records().map(|record| record.operation.as_bytes().as_slice()))
-        .numbers("tool", new.iter().map(|(.., fresh)| fresh.tool))
-        .words("principal", records().map(|record| words(record.principal.as_ref().map(Principal::as_str))))
-        .keys("first_call", records().map(|record| record.first_call.cast_signed()))
-        .words("approval", records().map(|record| words(record.approval.as_deref())))
-        .keys("nonce", records().map(|record| record.nonce.cast_signed()))
-        .maybe("lease_until", records().map(|record| record.lease_until.map(Timestamp::as_nanos)))
-        .joined("fingerprint", records().map(|record| record.fingerprint.as_slice()))
-        .bytes("parts", records().map(|record| &*record.parts))
-        .bytes("content", new.iter().map(|(_, held, _)| &*held.record.content))
-        .joined("identities", new.iter().map(|(.., fresh)| fresh.packed.as_slice()))
-        .keys("begins", begins)
-        .numbers("many", many())
-        .numbers("retain", records().map(|record| nanos(record.retain)))
-        .flags("needs_reference", records().map(|record| record.needs_reference))
-        .keys("unit", units.iter().map(|(unit, _)| *unit))
-        .keys("owner", units.iter().map(|(_, name)| -name.row))
-        .keys("source", units.iter().map(|(_, name)| name.alias.source.code().into()))
-}
-
-fn succeeding<'a>(rows: Rows<'a>, ended: &[(i64, &'a Held)]) -> Rows<'a> {
-    let records = || ended.iter().map(|(_, held)| &*held.record);
-    let stored = || ended.iter().filter_map(|(_, held)| held.record.stored.as_ref());
-    rows.keys("ended_tenant", ended.iter().map(|(tenant, _)| *tenant))
-        .keys("ended", records().map(|record| record.row))
-        .keys("ended_nonce", records().map(|record| record.nonce.cast_signed()))
-        .numbers("ended_retain", records().map(|record| nanos(record.retain)))
-        .maybe("ended_retain_until", records().map(|record| record.retain_until.map(Timestamp::as_nanos)))
-        .words("ended_reference", records().map(|record| words(record.reference.as_deref())))
-        .numbers("ended_kind", stored().map(|stored| stored.kind.code().into()))
-        .bytes("ended_bytes", stored().map(|stored| &*stored.bytes))
 }

@@ -15,7 +15,8 @@ const RENEW: &str = "\
         order by o.id for update of o
     )
     update idem_operations o
-    set lease_until = held.until, renewed_at = $4, renewals = renewals + 1
+    set lease_until = held.until, renewed_at = $4, renewals = renewals + 1,
+        again_until = case when attempt > 1 then held.until end
     from held where o.tenant = held.tenant and o.id = held.id
     returning o.id";
 

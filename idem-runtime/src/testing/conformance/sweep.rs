@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Tenant,
-    ledger::{Ending, Finding, Reserve, Standing, State, Sweep, Tool},
+    ledger::{Ending, Finding, Hold, Reserve, Standing, State, Sweep, Tool},
 };
 
 fn of(tools: &[&str]) -> Sweep {
@@ -148,10 +148,16 @@ pub(super) async fn sent_again(subject: &mut Subject) -> Checked {
     let first = subject.granted(asked.clone()).await?;
     let (_, next) = walk(subject, &anew()).await?;
     subject.settle(plain(&first, Ending::Unknown)).await?;
-    subject.granted(again(&asked)).await?;
+    let second = subject.granted(again(&asked)).await?;
     let (found, next) = walk(subject, &next).await?;
     same("while it runs", &found, &vec![])?;
-    subject.advance(LEASE);
+    subject.advance(just_under(LEASE));
+    let held = Hold { row: second.row, fence: second.fence, lease: LEASE };
+    same("the lost leases", &subject.renew(&[held]).await?, &vec![])?;
+    subject.advance(just_under(LEASE));
+    let (found, next) = walk(subject, &next).await?;
+    same("while its renewed lease runs", &found, &vec![])?;
+    subject.advance(NANO);
     same("once it fell silent", &walk(subject, &next).await?.0, &vec![first.row])?;
     same("by a walk that starts anew", &walk(subject, &anew()).await?.0, &vec![first.row])
 }

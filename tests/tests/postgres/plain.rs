@@ -1,0 +1,173 @@
+//! What plain batches leave behind: the same as their commands one by one, without a look at what they are not about.
+
+use std::{sync::Arc, time::Duration};
+
+use idem_runtime::{
+    __private::AfterRetention,
+    Clock as _, PostgresStore, Principal, Source, SystemClock, Tenant, Timestamp,
+    ledger::{
+        Command, Ending, Grant, Identity, Reply, Reserve, Reserved, Scope, Settle, Store as _, Stored, StoredKind, Tool,
+    },
+    testing::postgres::Cluster,
+};
+use idem_tests::wire::schema_of;
+
+use super::straight::calls;
+
+const RETAIN: Duration = Duration::from_hours(24);
+
+/// 32 bytes that are of nothing else.
+fn digest(kind: u8, number: u64) -> [u8; 32] {
+    let mut digest = [kind; 32];
+    // Not in the order of the numbers: whoever takes several takes them in the order of their digests.
+    digest[..8].copy_from_slice(&number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
+    digest
+}
+
+/// A call that differs from the next in everything that calls may differ in and stay plain.
+fn reserve(number: u64) -> Command {
+    let every = |nth: u64| number.is_multiple_of(nth);
+    let identity = |source, kind| Identity { source, digest: digest(kind, number), generation: every(3).then_some(1) };
+    let mut identities = vec![identity(Source::Args, 1)];
+    if !every(5) {
+        identities.push(identity(Source::ToolCallId, 2));
+    }
+    let conversation = number / 4;
+    Command::Reserve(Arc::new(Reserve {
+        tenant: Tenant::new(if every(2) { "acme" } else { "other" }).expect("a tenant"),
+        principal: every(3).then(|| Principal::new(format!("it's \\me\0 {number}")).expect("a principal")),
+        scope: Scope {
+            kind: "conversation".into(),
+            value: (!conversation.is_multiple_of(3)).then(|| format!("c'{conversation}\u{1a}").into()),
+            digest: digest(3, conversation),
+        },
+        tool: Arc::new(Tool { name: format!("bank::{}", number % 3).into(), version: 1, params: "order;".into() }),
+        identities,
+        resumed: None,
+        fingerprint: digest(4, number),
+        parts: digest(5, number)[..8].into(),
+        content: if every(4) { Vec::new().into() } else { digest(6, number)[..8].into() },
+        window: None,
+        after_retention: AfterRetention::Tell,
+        lease: Duration::from_secs(30 + number),
+        nonce: number.wrapping_mul(0xD134_2543_DE82_EF95) | 1,
+        resend: None,
+        paused: false,
+        budget: None,
+        retain: RETAIN * (1 + u32::from(every(6))),
+        needs_reference: every(2),
+        approval: every(9).then(|| "approved 'so'".into()),
+        link: None,
+        resources: Arc::default(),
+        arguments: None,
+    }))
+}
+
+fn settle(number: u64, grant: &Grant) -> Command {
+    let kind = if number.is_multiple_of(11) { StoredKind::NotHeld } else { StoredKind::Value };
+    Command::Settle(Settle {
+        tenant: Tenant::new(if number.is_multiple_of(2) { "acme" } else { "other" }).expect("a tenant"),
+        row: grant.row,
+        fence: grant.fence,
+        attempt: grant.attempt,
+        ending: Ending::Ok,
+        reference: number.is_multiple_of(2).then(|| format!("ref'{number}\\").into()),
+        stored: Some(Stored { kind, bytes: vec![b'"'; (number % 7) as usize].into() }),
+        retain: RETAIN * (1 + u32::from(number.is_multiple_of(6))),
+        pause: Duration::ZERO,
+        budget: None,
+        resources: Arc::default(),
+        looks: true,
+    })
+}
+
+/// Reserves and settles `calls`, in batches of `size`.
+async fn carry_out(store: &mut PostgresStore, calls: std::ops::Range<u64>, size: usize, now: Timestamp) {
+    let numbers: Vec<u64> = calls.collect();
+    for numbers in numbers.chunks(size) {
+        let reserves: Vec<Command> = numbers.iter().map(|number| reserve(*number)).collect();
+        let replies = store.apply(&reserves, now).await.expect("reserved");
+        let settles: Vec<Command> = numbers
+            .iter()
+            .zip(&replies)
+            .map(|(number, reply)| match reply {
+                Reply::Reserved(Reserved::Granted(grant)) => settle(*number, grant),
+                other => panic!("a new call is answered with {other:?}"),
+            })
+            .collect();
+        store.apply(&settles, now.after(Duration::from_secs(1))).await.expect("settled");
+    }
+}
+
+/// Every row of the tables that plain batches write; of a scope its digest, because its number says only when it came.
+fn rows(cluster: &Cluster, address: &str) -> Vec<String> {
+    let schema = schema_of(address);
+    let tables = ["operations", "identities", "results", "scopes", "tenants", "tools", "history", "aliases"];
+    let rows_of = |table: &str| {
+        let row = "(to_jsonb(t) - 'scope')::text || coalesce(s.digest::text, '')";
+        let placed = matches!(table, "operations" | "identities");
+        let of = if placed { "t.tenant = s.tenant and t.scope = s.scope" } else { "false" };
+        let query = format!(
+            "select string_agg({row}, e'\\n' order by {row})
+             from {schema}.idem_{table} t left join {schema}.idem_scopes s on {of}"
+        );
+        let rows = cluster.ask(&query).expect("rows");
+        rows.lines().map(|row| format!("{table}: {row}")).collect::<Vec<_>>()
+    };
+    tables.iter().flat_map(|table| rows_of(table)).collect()
+}
+
+#[tokio::test]
+async fn a_plain_batch_leaves_what_its_commands_leave_one_by_one() {
+    const CALLS: u64 = 48;
+    let cluster = Cluster::own_with(&[("track_functions", "pl")]).expect("a server");
+    let now = SystemClock::new().now();
+    let mut left = Vec::new();
+    for size in [1, 7, 48] {
+        let address = cluster.ledger().expect("a schema");
+        let mut store = PostgresStore::open(&address).await.expect("a ledger");
+        carry_out(&mut store, 0..CALLS, size, now).await;
+        store.close();
+        drop(store);
+        left.push(rows(&cluster, &address));
+    }
+    let [one_by_one, by_seven, at_once] = left.as_slice() else { panic!("three ledgers") };
+    assert_eq!(one_by_one.iter().filter(|row| row.contains("succeeded")).count() as u64, CALLS);
+    for batched in [by_seven, at_once] {
+        assert_eq!(batched.len(), one_by_one.len());
+        for (batched, alone) in batched.iter().zip(one_by_one) {
+            assert_eq!(batched, alone);
+        }
+    }
+    // Each connection tells what it did when it ends.
+    let batches = 2 * (CALLS.div_ceil(7) + 1);
+    let told = "select coalesce(sum(calls), 0)::bigint from pg_stat_user_functions where funcname = 'idem_straight'";
+    cluster.until(told, &batches.to_string()).expect("statistics");
+    assert_eq!(calls(&cluster, "idem_straight_new"), CALLS);
+    assert_eq!(calls(&cluster, "idem_straight_ended"), CALLS);
+    assert_eq!(calls(&cluster, "idem_create") + calls(&cluster, "idem_move"), 0);
+}
+
+#[tokio::test]
+async fn a_ledger_that_was_empty_when_it_was_looked_over_is_not_walked_through_later() {
+    const CALLS: u64 = 800;
+    let cluster = Cluster::own_with(&[("autovacuum", "off")]).expect("a server");
+    let (address, now) = (cluster.ledger().expect("a schema"), SystemClock::new().now());
+    let mut store = PostgresStore::open(&address).await.expect("a ledger");
+    // From here on a planner knows that there is nothing, and what it plans is kept.
+    cluster.say("vacuum analyze").expect("looked over");
+    carry_out(&mut store, 0..CALLS, 8, now).await;
+    store.close();
+    drop(store);
+    let sum = |of: &str| {
+        let schema = schema_of(&address);
+        format!(
+            "select {of} from pg_stat_user_indexes
+             where schemaname = '{schema}' and relname ~ '^idem_(operations|identities|scopes)'"
+        )
+    };
+    // A connection tells what it did when it ends.
+    cluster.until(&sum("sum(idx_scan) > 0"), "t").expect("statistics");
+    let read: u64 = cluster.ask(&sum("sum(idx_tup_read)::bigint")).expect("statistics").parse().expect("a number");
+    assert!((CALLS..10 * CALLS).contains(&read), "{read} entries of indexes were read for {CALLS} calls");
+}
