@@ -45,13 +45,20 @@ begin
     perform idem_plans_of_writes(true);
     begin
         if cardinality(_of_tenant) > 0 then
-            insert into idem_scopes (tenant, digest, kind, value)
-            select _of_tenant[r.n], substr(_of, 32 * r.n - 31, 32), _of_kind[r.n], _of_value[r.n]
+            for n in 1 .. cardinality(_of_tenant) loop
+                scopes[n] := nextval('idem_scope');
+            end loop;
+            insert into idem_scopes (tenant, digest, scope, kind, value)
+            select _of_tenant[r.n], substr(_of, 32 * r.n - 31, 32), scopes[r.n], _of_kind[r.n], _of_value[r.n]
             from generate_series(1, cardinality(_of_tenant)) as r (n)
             on conflict do nothing;
-            select array_agg(s.scope order by r.n) into scopes
-            from generate_series(1, cardinality(_of_tenant)) as r (n)
-            join idem_scopes s on s.tenant = _of_tenant[r.n] and s.digest = substr(_of, 32 * r.n - 31, 32);
+            get diagnostics written = row_count;
+            -- Somebody else may have given one its number.
+            if written < cardinality(_of_tenant) then
+                select array_agg(s.scope order by r.n) into scopes
+                from generate_series(1, cardinality(_of_tenant)) as r (n)
+                join idem_scopes s on s.tenant = _of_tenant[r.n] and s.digest = substr(_of, 32 * r.n - 31, 32);
+            end if;
         end if;
         if cardinality(_ended) > 0 then
             update idem_operations o set
@@ -118,8 +125,10 @@ begin
     begin
         if _scope < 0 then
             insert into idem_scopes (tenant, digest, kind, value) values (_tenant, _of, _of_kind, _of_value)
-            on conflict do nothing;
-            select s.scope into place from idem_scopes s where s.tenant = _tenant and s.digest = _of;
+            on conflict do nothing returning scope into place;
+            if place is null then
+                select s.scope into place from idem_scopes s where s.tenant = _tenant and s.digest = _of;
+            end if;
             scopes := array[place];
         end if;
         id := nextval('idem_fence');
