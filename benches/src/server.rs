@@ -47,12 +47,17 @@ impl Server {
         let (own, address) = if let Some(address) = address {
             (None, address.to_owned())
         } else {
-            // Buffers as a server of this size has them; a checkpoint in the middle of a short run would be most of it.
-            let cluster = Cluster::own_with(&[("shared_buffers", "256MB"), ("max_wal_size", "2GB")])?;
+            // Buffers as a server of this size has them; a checkpoint in the middle of a short run would be most of it, and so
+            // would the making of the log's files, which a server that has been running for a while uses again.
+            let log = [("max_wal_size", "2GB"), ("min_wal_size", "1GB")];
+            let cluster = Cluster::own_with(&[&[("shared_buffers", "256MB")][..], &log].concat())?;
             let address = over_tcp(&cluster.address());
             (Some(cluster), address)
         };
         let mut db = connect(&address).await.context("reach the server")?;
+        if own.is_some() {
+            grow_log(&mut db).await?;
+        }
         let row = sqlx::query(
             "select pg_backend_pid(), current_setting('server_version') || ', ' || (
                  select string_agg(name || '=' || current_setting(name), ' ' order by name) from pg_settings
@@ -90,6 +95,10 @@ impl Server {
         let name = format!("idem_bench_{}_{number}", std::process::id());
         let mut db = connect(&self.address).await?;
         sqlx::raw_sql(sqlx::AssertSqlSafe(format!("create schema {name}"))).execute(&mut db).await?;
+        if self.own.is_some() {
+            // What the last arm filled of the log is used again.
+            sqlx::raw_sql("checkpoint").execute(&mut db).await?;
+        }
         let sign = if self.address.contains('?') { '&' } else { '?' };
         let space = Space { address: format!("{}{sign}options=-csearch_path%3D{name}", self.address), name };
         self.left().push(space.clone());
@@ -148,6 +157,19 @@ pub fn options(address: &str) -> Result<PgConnectOptions> {
 /// When there is no such server.
 pub async fn connect(address: &str) -> Result<PgConnection> {
     Ok(PgConnection::connect_with(&options(address)?).await?)
+}
+
+/// How many files the log has, of 16 MB each.
+const LOG_FILES: usize = 64;
+
+/// Fills the log once around.
+async fn grow_log(db: &mut PgConnection) -> Result<()> {
+    for _ in 0..LOG_FILES {
+        let fill = "select pg_logical_emit_message(false, 'idem', 'filled'), pg_switch_wal()";
+        sqlx::raw_sql(fill).execute(&mut *db).await?;
+    }
+    sqlx::raw_sql("checkpoint").execute(db).await?;
+    Ok(())
 }
 
 /// The address without its socket's folder and its schema.
