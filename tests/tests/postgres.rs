@@ -8,6 +8,7 @@ mod postgres {
     //! One module a kind of thing that befalls a server or the wire to it; [`stage`] has the tool.
 
     mod beside;
+    mod bouncer;
     mod cancel;
     mod commit;
     mod failover;

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use xshell::{Shell, cmd};
 
 /// What the tests need, and the examples with them.
-pub(crate) const OF_TESTS: [Need; 2] = [
+pub(crate) const OF_TESTS: [Need; 3] = [
     Need {
         what: "a C compiler",
         why: "SQLite is built from its source",
@@ -33,7 +33,19 @@ pub(crate) const OF_TESTS: [Need; 2] = [
              of its programs in IDEM_TEST_POSTGRES_BIN",
         ),
     },
+    Need {
+        what: "PgBouncer",
+        why: "the tests of PostgreSQL's store put it in front of a server",
+        found: |sh| programs_folders(sh).iter().any(|folder| folder.join("pgbouncer").exists()),
+        source: Source::Debian(&["pgbouncer"]),
+        elsewhere: Some("`dnf install pgbouncer`, `pacman -S pgbouncer` or `brew install pgbouncer`"),
+    },
 ];
+
+/// Where programs are, also those that only root is expected to start.
+fn programs_folders(sh: &Shell) -> Vec<PathBuf> {
+    env::split_paths(&sh.var_os("PATH").unwrap_or_default()).chain(["/usr/sbin".into()]).collect()
+}
 
 /// Where PostgreSQL's programs may be: as the tests look for them.
 fn postgres_folders(sh: &Shell) -> Vec<PathBuf> {

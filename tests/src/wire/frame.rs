@@ -29,6 +29,13 @@ impl Startup {
         Self([length.to_vec(), body].concat())
     }
 
+    /// The names of the parameters.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        // Behind length and version they take turns with their values, each with a NUL at its end.
+        let words = self.0.get(8..).unwrap_or_default().split(|byte| *byte == 0);
+        words.step_by(2).filter(|name| !name.is_empty()).map(|name| String::from_utf8_lossy(name).into_owned())
+    }
+
     /// What the client begins with, after it was told that nothing is encrypted. None where it only wants another one's
     /// statement cancelled.
     pub(super) async fn read(client: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<Option<Self>> {

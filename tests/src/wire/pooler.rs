@@ -24,6 +24,19 @@ use super::{
 /// How many connections a pooler lends, if nothing else is said.
 const LENT_MAX: usize = 3;
 
+/// What it gives every connection that it lends; whoever begins with anything else is sent away. `options` is what tests put their
+/// ledgers apart by.
+const KNOWN: [&str; 8] = [
+    "user",
+    "database",
+    "options",
+    "application_name",
+    "client_encoding",
+    "DateStyle",
+    "TimeZone",
+    "standard_conforming_strings",
+];
+
 /// A pooler in front of a server.
 #[derive(Debug)]
 pub struct Pooler {
@@ -221,6 +234,10 @@ impl Drop for Client<'_> {
 
 async fn serve(mut client: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
     let Some(startup) = Startup::read(&mut client).await? else { return Ok(()) };
+    if let Some(strange) = startup.names().find(|name| !KNOWN.contains(&name.as_str())) {
+        let why = io::Error::other(format!("unsupported startup parameter: {strange}"));
+        return refuse(&mut client, &why).await;
+    }
     let here = Client::new(&shared, startup);
     let startup = &here.startup;
     let mut last = match shared.borrow(startup, None).await {

@@ -12,7 +12,10 @@ use idem_runtime::{
 use idem_tests::wire::{Pooler, Session, SqlError, through};
 use tokio::task::JoinSet;
 
-use super::stage::{Till, pay};
+use super::{
+    bouncer::Bouncer,
+    stage::{Till, pay},
+};
 
 const LANES: usize = 4;
 const SEED: u64 = 0x1dea;
@@ -103,10 +106,15 @@ async fn r076_control_a_session_breaks_behind_the_pooler() {
 async fn callers_share(connections: usize) {
     let cluster = Cluster::own().expect("a server");
     let pooler = Pooler::of(cluster.port().expect("a port"), connections);
-    let address = through(&cluster.ledger().expect("a schema"), pooler.port());
+    callers_meet(&through(&cluster.ledger().expect("a schema"), pooler.port())).await;
+    assert_eq!(pooler.broken_off(), 0, "somebody was cut off in a transaction");
+}
+
+/// Several processes call the same, each several times.
+async fn callers_meet(address: &str) {
     let (till, mut callers) = (Till::default(), JoinSet::new());
     for process in 0..4 {
-        let idem = Idem::open(&address).await.expect("a ledger");
+        let idem = Idem::open(address).await.expect("a ledger");
         for nth in 0..40 {
             let order = format!("order {}", nth % 20);
             let call = idem.call().tenant("acme").conversation("c").tool_call_id(format!("{process}-{nth}"));
@@ -120,7 +128,6 @@ async fn callers_share(connections: usize) {
     for nth in 0..20 {
         assert_eq!(till.count(&format!("order {nth}")), 1);
     }
-    assert_eq!(pooler.broken_off(), 0, "somebody was cut off in a transaction");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -132,4 +139,11 @@ async fn r076_callers_behind_a_pooler_share_three_connections() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn r076_callers_behind_a_pooler_share_a_pool_of_one() {
     callers_share(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn callers_behind_pgbouncer_share_a_pool_of_one() {
+    let cluster = Cluster::own().expect("a server");
+    let bouncer = Bouncer::start(cluster.port().expect("a port"));
+    callers_meet(&bouncer.address()).await;
 }

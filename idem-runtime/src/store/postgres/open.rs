@@ -62,8 +62,9 @@ pub(super) fn place(address: &str) -> Result<Place, StoreError> {
     let options = PgConnectOptions::from_str(&format!("{server}?{}", theirs.join("&")));
     let options = options.map_err(|_| unavailable("the address is not one of PostgreSQL"))?;
     // Statements are debug output of the driver's; the ledger's own spans say what they are for.
-    let options = options.statement_cache_capacity(0).application_name("idem").disable_statement_logging();
-    Ok(Place { options, partitions })
+    // A pooler refuses whoever asks for a setting that it does not know; there are no floats in a ledger.
+    let options = options.statement_cache_capacity(0).application_name("idem").extra_float_digits(None);
+    Ok(Place { options: options.disable_statement_logging(), partitions })
 }
 
 /// A connection that can write.
