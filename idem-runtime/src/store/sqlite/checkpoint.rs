@@ -94,7 +94,7 @@ impl Drop for Checkpointer {
     }
 }
 
-fn checkpoint(connection: &Connection, mode: &str) -> Result<(), StoreError> {
+pub(super) fn checkpoint(connection: &Connection, mode: &str) -> Result<(), StoreError> {
     connection.query_row(&format!("pragma wal_checkpoint({mode})"), [], |_| Ok(())).map_err(nothing)
 }
 

@@ -88,5 +88,7 @@ impl Store for SqliteStore {
     }
 }
 
+#[cfg(all(test, unix))]
+mod power;
 #[cfg(test)]
 mod tests;
