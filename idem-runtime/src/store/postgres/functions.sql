@@ -74,8 +74,8 @@ begin
 end $$;
 
 -- Of each identity the newest generation, or the one that is asked for; and records by their handles (`_tenants`, `_ids`).
--- Whoever knows no number of a scope tells its digest, `_of`. In the order of their handles, so that two batches do not wait
--- for each other.
+-- Whoever knows no number of a scope tells its digest, `_of`. They are held one by one in the order of their handles, so that two
+-- batches do not wait for each other.
 create function idem_hold(
     _tenant bigint[], _scope bigint[], _of bytea[], _digest bytea[], _generation bigint[], _tenants bigint[], _ids bigint[]
 )

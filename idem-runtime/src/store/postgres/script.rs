@@ -241,7 +241,12 @@ impl<'a> Values<'a> {
                 }
                 text.push_str("}'");
             }
-            Self::Number(value) => text.push_str(itoa::Buffer::new().format(*value)),
+            // In quotes: the least one would otherwise be what comes of negating a number that is too great.
+            Self::Number(value) => {
+                text.push('\'');
+                text.push_str(itoa::Buffer::new().format(*value));
+                text.push('\'');
+            }
             Self::Flag(value) => text.push_str(if *value { "true" } else { "false" }),
             Self::Word(None) => text.push_str("null"),
             Self::Word(Some(words)) => quote(text, words),
@@ -297,6 +302,19 @@ fn hexadecimal(text: &mut String, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_of_one_row_has_no_names() {
+        let rows = Rows::default()
+            .number("nonce", i64::MIN)
+            .flag("gone", true)
+            .word("name", Some("a'b\\c".to_owned()))
+            .word("approval", None)
+            .one("content", &[0, 255])
+            .words("principal", [None, None].into_iter());
+        let said = "idem_take('-9223372036854775808', true, E'a''b\\\\c', null, E'\\\\x00ff', '{null}')";
+        assert_eq!(rows.call_in_order("idem_take"), said);
+    }
 
     #[test]
     fn what_all_rows_have_is_written_once() {

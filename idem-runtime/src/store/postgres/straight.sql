@@ -169,5 +169,6 @@ begin
         outcome := 1;
         return;
     end if;
-    insert into idem_results (tenant, operation, kind, bytes) values (_tenant, _id, _kind, _bytes);
+    insert into idem_results (tenant, operation, kind, bytes) values (_tenant, _id, _kind, _bytes)
+    on conflict (tenant, operation) do update set kind = excluded.kind, bytes = excluded.bytes;
 end $$;
