@@ -6,7 +6,8 @@ use idem_runtime::{
     __private::AfterRetention,
     Clock as _, PostgresStore, Principal, Source, SystemClock, Tenant, Timestamp,
     ledger::{
-        Command, Ending, Grant, Identity, Reply, Reserve, Reserved, Scope, Settle, Store as _, Stored, StoredKind, Tool,
+        Command, Ending, Grant, Identity, Reply, Reserve, Reserved, Scope, Settle, Silent, Store as _, Stored,
+        StoredKind, Tool,
     },
     testing::postgres::Cluster,
 };
@@ -151,6 +152,33 @@ async fn a_plain_batch_leaves_what_its_commands_leave_one_by_one() {
     assert_eq!(calls(&cluster, "idem_straight_new"), CALLS);
     assert_eq!(calls(&cluster, "idem_straight_ended"), CALLS);
     assert_eq!(calls(&cluster, "idem_create") + calls(&cluster, "idem_move"), 0);
+}
+
+#[tokio::test]
+async fn a_success_whose_attempt_was_given_up_meanwhile_goes_the_long_way() {
+    let cluster = Cluster::start().expect("a server");
+    let (address, now) = (cluster.ledger().expect("a schema"), SystemClock::new().now());
+    let (mut store, mut other) = (open(&address).await, open(&address).await);
+    let replies = store.apply(&[reserve(0), reserve(2), reserve(4)], now).await.expect("reserved");
+    let grants: Vec<Grant> = replies
+        .into_iter()
+        .map(|reply| match reply {
+            Reply::Reserved(Reserved::Granted(grant)) => grant,
+            other => panic!("a new call is answered with {other:?}"),
+        })
+        .collect();
+    let later = now.after(Duration::from_mins(5));
+    let silent = |grant: &Grant| Silent { tenant: Tenant::new("acme").expect("a tenant"), row: grant.row, version: 1 };
+    let given_up = other.apply(&[Command::EndLeases(grants.iter().map(silent).collect())], later).await;
+    assert!(matches!(given_up.expect("given up").as_slice(), [Reply::LeasesEnded(3)]));
+    // One alone, two in a batch.
+    let [alone, one, another] = grants.as_slice() else { panic!("three grants") };
+    for batch in [vec![settle(0, alone)], vec![settle(2, one), settle(4, another)]] {
+        store.apply(&batch, later).await.expect("settled");
+    }
+    let schema = schema_of(&address);
+    let versions = format!("select string_agg(version::text, ' ') from {schema}.idem_operations");
+    assert_eq!(cluster.ask(&versions).expect("versions"), "3 3 3", "a move each, after that of who gave them up");
 }
 
 #[tokio::test]
