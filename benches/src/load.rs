@@ -13,11 +13,11 @@ use tokio::sync::Barrier;
 /// What one run of some callers gave.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// Calls answered.
+    /// Calls answered, also before the clock began to run.
     pub calls: u64,
-    /// From the first call to the last answer.
+    /// From the first call that was timed to the last answer.
     pub wall: Duration,
-    /// Each call's time, ascending.
+    /// Each timed call's time, ascending.
     latencies: Vec<Duration>,
     /// How many calls were committed by one transaction, counted in the file.
     pub calls_a_commit: Option<f64>,
@@ -32,7 +32,7 @@ impl Sample {
 
     /// Calls a second.
     pub fn rate(&self) -> f64 {
-        as_f64(self.calls) / self.wall.as_secs_f64()
+        as_f64(self.latencies.len() as u64) / self.wall.as_secs_f64()
     }
 
     /// The time within which this part of all calls was answered.
@@ -61,7 +61,8 @@ pub const fn as_f64(count: u64) -> f64 {
     count as f64
 }
 
-/// Lets `callers` call for `span`. `call` is given the caller's number and the number of its call.
+/// Lets `callers` call for `span`, after a call of each that is not timed: with it connections are opened and statements planned.
+/// `call` is given the caller's number and the number of its call.
 ///
 /// # Errors
 /// The first call that failed.
@@ -75,10 +76,13 @@ where
         .map(|caller| {
             let (barrier, call) = (Arc::clone(&barrier), call.clone());
             tokio::spawn(async move {
+                // Whatever becomes of it: the others wait for this caller.
+                let untimed = call(caller, 0).await;
                 barrier.wait().await;
+                untimed?;
                 let first = Instant::now();
                 let mut latencies = Vec::with_capacity(4_096);
-                for number in 0.. {
+                for number in 1.. {
                     let begun = Instant::now();
                     if begun - first >= span {
                         break;
@@ -98,5 +102,7 @@ where
         latencies.extend(of_caller);
     }
     let wall = ends.map_or(Duration::ZERO, |(first, last)| last - first);
-    Ok(Sample::new(wall, latencies))
+    let mut sample = Sample::new(wall, latencies);
+    sample.calls += callers;
+    Ok(sample)
 }

@@ -85,8 +85,8 @@ no callers, no keys, no engine. naive: the raw table, an autocommitted statement
 that may block, or sqlx's pool of 10 as its defaults have it. Calls per commit are counted in the store. Replays: finished
 operations at random, each a guarded call of a process that remembers none; reads: one statement each for a row of the raw
 table. Each run is checked: rows in the store = calls, all succeeded with a result, bodies run = calls, and none run again.
-% of raw, x naive (of replays: x reads) and x empty ledger are medians of turns. us/call: processor time of this program,
-callers included, and of the server.
+Each caller's first call is not timed: with it connections are opened and statements planned. % of raw, x naive (of replays: x
+reads) and x empty ledger are medians of turns. us/call: processor time of this program, callers included, and of the server.
 ";
 
 /// What one thread can do.
