@@ -4,10 +4,7 @@ use std::{
     collections::HashMap,
     fs, io,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// The folders that are watched.
@@ -18,7 +15,6 @@ static WATCHED: Mutex<Vec<Arc<Images>>> = Mutex::new(Vec::new());
 pub(crate) struct Images {
     folder: PathBuf,
     files: Mutex<HashMap<PathBuf, Image>>,
-    waits: AtomicU64,
 }
 
 /// What a file's changes are told to, while it is open.
@@ -46,7 +42,7 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 pub(crate) fn watch(folder: &Path) -> Arc<Images> {
-    let images = Arc::new(Images { folder: folder.to_owned(), files: Mutex::default(), waits: AtomicU64::default() });
+    let images = Arc::new(Images { folder: folder.to_owned(), files: Mutex::default() });
     held(&WATCHED).push(Arc::clone(&images));
     images
 }
@@ -82,7 +78,6 @@ impl Told {
 
     /// Everything up to here is durable.
     pub(crate) fn waited(&self) {
-        self.images.waits.fetch_add(1, Ordering::Relaxed);
         let mut files = held(&self.images.files);
         let image = files.entry(self.path.clone()).or_default();
         for change in std::mem::take(&mut image.since) {
@@ -114,9 +109,5 @@ impl Images {
             }
         }
         Ok(())
-    }
-
-    pub(crate) fn waits(&self) -> u64 {
-        self.waits.load(Ordering::Relaxed)
     }
 }

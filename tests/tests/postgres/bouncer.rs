@@ -2,8 +2,7 @@
 
 use std::{
     fs::{self, Permissions},
-    net::{Ipv4Addr, TcpListener, TcpStream},
-    os::unix::fs::PermissionsExt as _,
+    os::unix::{fs::PermissionsExt as _, net::UnixStream},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -13,30 +12,32 @@ use tempfile::TempDir;
 /// How long it may take to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A part of its socket's name.
+const PORT: u16 = 6432;
+
 /// Until it is dropped.
 pub(crate) struct Bouncer {
     program: Child,
-    port: u16,
-    _folder: TempDir,
+    /// Where its socket is: nobody else's can be taken for it.
+    folder: TempDir,
 }
 
 impl Bouncer {
     /// One in front of the server at this port of 127.0.0.1.
     pub(crate) fn start(server: u16) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("a folder that others may enter");
-        let port = free_port();
-        let settings = folder.path().join("pgbouncer.ini");
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).expect("a folder that it may write to");
+        let (settings, place) = (folder.path().join("pgbouncer.ini"), folder.path().display());
         let said = format!(
-            "[databases]\n* = host=127.0.0.1 port={server} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
-             listen_port = {port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 1\n"
+            "[databases]\n* = host=127.0.0.1 port={server} user=postgres\n[pgbouncer]\nunix_socket_dir = {place}\n\
+             listen_port = {PORT}\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 1\n"
         );
         fs::write(&settings, said).expect("its settings");
         let mut command = program();
         command.arg("--quiet").arg(&settings).stdin(Stdio::null()).stdout(Stdio::null()).current_dir("/");
-        let bouncer = Self { program: command.spawn().expect("pgbouncer is installed"), port, _folder: folder };
-        let begun = Instant::now();
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        let bouncer = Self { program: command.spawn().expect("pgbouncer is installed"), folder };
+        let (socket, begun) = (bouncer.folder.path().join(format!(".s.PGSQL.{PORT}")), Instant::now());
+        while UnixStream::connect(&socket).is_err() {
             assert!(begun.elapsed() < PATIENCE, "pgbouncer does not listen");
             std::thread::yield_now();
         }
@@ -45,7 +46,7 @@ impl Bouncer {
 
     /// The address of a ledger behind it.
     pub(crate) fn address(&self) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+        format!("postgres://postgres@localhost:{PORT}/postgres?host={}", self.folder.path().display())
     }
 }
 
@@ -70,9 +71,4 @@ fn program() -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--reuid", "postgres", "--regid", "postgres", "--init-groups", "--"]).arg(place);
     command
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    listener.local_addr().expect("an address").port()
 }

@@ -28,12 +28,18 @@ async fn orders(idem: &Idem, world: &World, process: &str, what: impl Fn(u64) ->
     }
 }
 
-/// How often the server was called upon to do this.
+/// How often the server was called upon to do this, once every ledger has been closed: its connections tell when they end.
 pub(super) fn calls(cluster: &Cluster, function: &str) -> u64 {
+    wait_for_the_last(cluster);
     let told = cluster.ask(&format!(
         "select coalesce(sum(calls), 0)::bigint from pg_stat_user_functions where funcname = '{function}'"
     ));
     told.expect("statistics").parse().expect("a number")
+}
+
+/// Until no ledger has a connection any more.
+pub(super) fn wait_for_the_last(cluster: &Cluster) {
+    cluster.until("select count(*) from pg_stat_activity where application_name = 'idem'", "0").expect("gone");
 }
 
 #[tokio::test]
@@ -42,11 +48,7 @@ async fn a_new_call_and_its_success_are_a_message_each_that_looks_at_nothing() {
     let (address, world) = (cluster.ledger().expect("a schema"), World::default());
     let idem = process(&address).await;
     orders(&idem, &world, "first", |turn| format!("order {turn}")).await;
-    // Its connections tell what they did when they end.
     drop(idem);
-    cluster
-        .until("select sum(calls) > 0 from pg_stat_user_functions where funcname = 'idem_straight_new'", "t")
-        .expect("statistics");
     assert_eq!(world.effects().len() as u64, CALLS);
     assert_eq!(calls(&cluster, "idem_straight_new"), CALLS);
     assert_eq!(calls(&cluster, "idem_straight_ended"), CALLS);
@@ -71,9 +73,7 @@ async fn what_only_seems_new_goes_the_long_way_and_no_word_of_it_into_the_server
     orders(&second, &world, "second", |turn| format!("another {turn}")).await;
     orders(&second, &world, "third", |turn| format!("order {turn}")).await;
     drop((first, second));
-    cluster
-        .until("select sum(calls) > 0 from pg_stat_user_functions where funcname = 'idem_hold'", "t")
-        .expect("statistics");
+    assert!(calls(&cluster, "idem_hold") > 0);
     assert_eq!(world.effects().len() as u64, 2 * CALLS);
     cluster.say("select 1 / 0").expect_err("a mistake, so that there is a line");
     let log = fs::read_to_string(log).expect("a log");

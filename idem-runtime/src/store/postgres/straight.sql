@@ -19,11 +19,10 @@ end $$;
 -- identity was taken or a record is not as this process left it.
 --
 -- The values have no names, and none may be left out: of a call alone it took the server about as long to put them in order
--- as to write what they say. Digests stand behind each
--- other in one value, 32 bytes each; identities with their generation, as a record keeps them, 36. `_scope` below 0 is the nth of
--- the scopes that have no number yet (`_of…`). `_unit` are identities in the order of their digests, so that two batches take
--- what both want in the same order, and `_owner` whose they are. Whatever has a later generation has a first one: so whoever
--- takes the first need not look for others.
+-- as to write what they say. Digests stand behind each other in one value, 32 bytes each; identities with their generation, as
+-- a record keeps them, 36. `_scope` below 0 is the nth of the scopes that have no number yet (`_of…`). `_unit` are identities in
+-- the order of their digests, so that two batches take what both want in the same order, and `_owner` whose they are. Whatever
+-- has a later generation has a first one: so whoever takes the first need not look for others.
 create function idem_straight(
     _server bigint, _now bigint, _of_tenant bigint[], _of bytea, _of_kind text[], _of_value text[],
     _tenant bigint[], _scope bigint[], _operation bytea, _tool bigint[], _principal text[], _first_call bigint[],
@@ -106,7 +105,7 @@ begin
     end;
 end $$;
 
--- One new operation: what `idem_straight` does for many. A call alone waits for every statement.
+-- One new operation: what `idem_straight` does for many.
 create function idem_straight_new(
     _server bigint, _now bigint, _of bytea, _of_kind text, _of_value text,
     _tenant bigint, _scope bigint, _operation bytea, _tool bigint, _principal text, _first_call bigint, _approval text,
