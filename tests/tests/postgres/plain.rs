@@ -13,7 +13,7 @@ use idem_runtime::{
 };
 use idem_tests::wire::schema_of;
 
-use super::straight::{calls, wait_for_the_last};
+use super::straight::{assert_called, wait_for_the_last};
 
 const RETAIN: Duration = Duration::from_hours(24);
 
@@ -146,10 +146,11 @@ async fn a_plain_batch_leaves_what_its_commands_leave_one_by_one() {
         }
     }
     let batches = 2 * (CALLS.div_ceil(7) + CALLS.div_ceil(23));
-    assert_eq!(calls(&cluster, "idem_straight"), batches);
-    assert_eq!(calls(&cluster, "idem_straight_new"), CALLS);
-    assert_eq!(calls(&cluster, "idem_straight_ended"), CALLS);
-    assert_eq!(calls(&cluster, "idem_create") + calls(&cluster, "idem_move"), 0);
+    assert_called(&cluster, "idem_straight", batches);
+    assert_called(&cluster, "idem_straight_new", CALLS);
+    assert_called(&cluster, "idem_straight_ended", CALLS);
+    assert_called(&cluster, "idem_create", 0);
+    assert_called(&cluster, "idem_move", 0);
 }
 
 #[tokio::test]
@@ -198,8 +199,10 @@ async fn is_not_walked_through(ending: Ending) {
         )
     };
     wait_for_the_last(&cluster);
+    // A settlement looks up its record at least.
+    cluster.until(&sum(&format!("sum(idx_tup_read) >= {CALLS}")), "t").expect("statistics");
     let read: u64 = cluster.ask(&sum("sum(idx_tup_read)::bigint")).expect("statistics").parse().expect("a number");
-    assert!((CALLS..10 * CALLS).contains(&read), "{read} entries of indexes were read for {CALLS} calls");
+    assert!(read < 10 * CALLS, "{read} entries of indexes were read for {CALLS} calls");
 }
 
 #[tokio::test]
